@@ -1,0 +1,146 @@
+"""The server: config, extensions, errors, routes. `python app.py` serves it by waitress."""
+
+import signal
+import sys
+
+import flask_smorest
+import waitress
+from flask import Flask, request
+from flask.json.provider import DefaultJSONProvider
+
+import admin
+import auth
+import config
+import errors
+import logs
+import migrations
+import schemas
+import search
+from models import User, db
+from routes import auth as auth_routes
+from routes import docs, knowledge, node, review, stats, users
+
+BODY = 256 * 1024
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'; require-trusted-types-for 'script'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class Json(DefaultJSONProvider):
+    """Compact, in the order given, as UTF-8, without a line end."""
+
+    sort_keys = False
+    ensure_ascii = False
+
+    def response(self, *args, **kwargs):
+        body = self.dumps(self._prepare_response_obj(args, kwargs), separators=(",", ":"))
+        return self._app.response_class(body, mimetype=self.mimetype)
+
+
+class Api(flask_smorest.Api):
+    ERROR_SCHEMA = schemas.Error
+
+    def _register_error_handlers(self):
+        """Ours answer, in one shape; see `errors`."""
+
+
+def create_app(settings=None):
+    """The WSGI app over `settings` as `config.from_env` gives them, its database up to date.
+
+    Raises ConfigError.
+    """
+    settings = settings or config.from_env()
+    app = Flask(__name__, static_folder=None)
+    app.config.from_mapping(
+        settings,
+        SQLALCHEMY_DATABASE_URI=settings["CQ_DATABASE"],
+        SQLALCHEMY_ENGINE_OPTIONS={"pool_size": settings["CQ_THREADS"] + 2, "pool_timeout": 4},
+        MAX_CONTENT_LENGTH=BODY,
+        API_TITLE="cq",
+        API_VERSION="v1",
+        OPENAPI_VERSION="3.0.3",
+        OPENAPI_URL_PREFIX="/api",
+        OPENAPI_JSON_PATH="openapi.json",
+    )
+    app.json = Json(app)
+    app.url_map.merge_slashes = False
+    logs.init_app(app)
+    errors.register(app)
+    db.init_app(app)
+    migrations.init_app(app)
+    auth.init_app(app)
+    search.init_app(app)
+    app.before_request(_size)
+    app.after_request(_headers)
+    api = Api(app)
+    for resource in (knowledge, stats, review, auth_routes, users, node):
+        api.register_blueprint(resource.bp)
+    node.init_app(app)
+    docs.init_app(app, api)
+    admin.init_app(app)
+    migrations.apply(app)
+    return app
+
+
+def _size():
+    """Refuse a large body before anything else, whether the route would read it or not."""
+    if (request.content_length or 0) > BODY:
+        raise errors.TooLarge("The body is larger than 256 KiB")
+
+
+def _headers(response):
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def serve():
+    """Serve until a signal ends it. What cannot be served is one line on stderr and exit code 2."""
+    try:
+        settings = config.from_env()
+        logs.start(settings["CQ_LOG_LEVEL"])
+        app = create_app(settings)
+        host = settings["CQ_HOST"]
+        try:
+            server = waitress.create_server(
+                app,
+                host=host,
+                port=settings["CQ_PORT"],
+                threads=settings["CQ_THREADS"],
+                ident=None,
+                connection_limit=1000,
+                backlog=1024,
+                max_request_body_size=16 * 1024 * 1024,
+            )
+        except OSError as fault:
+            raise config.ConfigError(
+                f"CQ_HOST, CQ_PORT: cannot listen on {host} port {settings['CQ_PORT']} "
+                f"({fault.strerror}); end what listens there, or set others."
+            ) from None
+    except config.ConfigError as fault:
+        fault.show()
+        sys.exit(fault.exit_code)
+    for made in settings["CQ_MADE"]:
+        print(f"cq made {made}")
+    with app.app_context():
+        if not User.page(1, 0):
+            print(
+                "Nobody can sign in yet. Make the first admin, in this folder:\n"
+                "  .venv/bin/flask --app app user add NAME --role admin"
+            )
+    shown = f"[{host}]" if ":" in host else host
+    print(f"cq listens on http://{shown}:{server.effective_port}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server.run()
+
+
+if __name__ == "__main__":
+    serve()

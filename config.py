@@ -1,0 +1,242 @@
+"""Every variable the server reads: its default, its check, and what to do when it is wrong."""
+
+import json
+import os
+import re
+import secrets
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+from limits import parse as parse_rate
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+PLACEHOLDERS = {
+    "change-me",
+    "changeme",
+    "change_me",
+    "secret",
+    "password",
+    "dev",
+    "test",
+    "example",
+}
+
+
+class ConfigError(click.ClickException):
+    """A setting the server cannot start with: one line for the operator, exit code 2."""
+
+    exit_code = 2
+
+
+def _text(value):
+    return value
+
+
+def _port(value):
+    if not re.fullmatch(r"[0-9]{1,5}", value) or int(value) > 65535:
+        raise ValueError("is not a port; set a whole number from 0 (any free port) to 65535")
+    return int(value)
+
+
+def _threads(value):
+    if not re.fullmatch(r"[0-9]{1,3}", value) or int(value) < 2:
+        raise ValueError("is not a number of threads; set a whole number from 2 to 999")
+    return int(value)
+
+
+def _switch(value):
+    if value.lower() in ("1", "true", "yes", "on"):
+        return True
+    if value.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError("is neither on nor off; set 1 or 0")
+
+
+def _duration(value):
+    if value == "0":
+        return 0
+    match = re.fullmatch(r"([0-9]{1,9})([smhd])", value.lower())
+    if not match:
+        raise ValueError("is not a duration; set a number and s, m, h or d, such as 24h, or 0")
+    return int(match[1]) * SECONDS[match[2]]
+
+
+def _rate(value):
+    if value.lower() == "off":
+        return None
+    try:
+        return parse_rate(value)
+    except ValueError:
+        raise ValueError("is not a rate; set one such as 3000/minute, or off") from None
+
+
+def _secret(value):
+    if value.lower() in PLACEHOLDERS or value.lower().startswith(("change", "replace")):
+        raise ValueError("is a placeholder; set a random value, or unset it to have one made")
+    return value
+
+
+def _jwt_secret(value):
+    if len(_secret(value).encode()) < 32:
+        raise ValueError("is shorter than 32 bytes; set a longer one, or unset it to have one made")
+    return value
+
+
+def _peppers(value):
+    return [part for part in value.split(",") if part]
+
+
+def _level(value):
+    if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+        raise ValueError("is not a log level; set DEBUG, INFO, WARNING or ERROR")
+    return value.upper()
+
+
+def _public_url(value):
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("is not an address; set one such as https://cq.example.org")
+    return value.rstrip("/")
+
+
+def _node_name(value):
+    if len(value) > 200:
+        raise ValueError("is longer than 200 characters; set a shorter one")
+    return value
+
+
+def _database_url(value):
+    try:
+        url = make_url(value)
+    except ArgumentError:
+        raise ValueError("is not a database URL; set one such as sqlite:////srv/cq/cq.db") from None
+    if url.get_backend_name() != "sqlite" or url.get_driver_name() not in ("", "pysqlite"):
+        raise ValueError(f"names the database {url.drivername}; set one that begins with sqlite:")
+    if url.database in (None, "", ":memory:") or "mode=memory" in value:
+        raise ValueError("names no file; set one such as sqlite:////srv/cq/cq.db")
+    return value
+
+
+# name: (default, check). A blank value counts as unset. Values with a secret are never repeated.
+VARIABLES = {
+    "CQ_HOST": ("127.0.0.1", _text),
+    "CQ_PORT": ("3000", _port),
+    "CQ_THREADS": ("8", _threads),
+    "CQ_DB_PATH": ("instance/cq.db", _text),
+    "CQ_DATABASE_URL": ("", _database_url),
+    "CQ_JWT_SECRET": ("", _jwt_secret),
+    "CQ_API_KEY_PEPPER": ("", _secret),
+    "CQ_API_KEY_PEPPERS_OLD": ("", _peppers),
+    "CQ_OPEN_READS": ("0", _switch),
+    "CQ_SELF_REVIEW": ("1", _switch),
+    "CQ_HUMAN_REVIEW": ("0", _switch),
+    "CQ_VOTE_WINDOW": ("24h", _duration),
+    "CQ_READ_RATE": ("3000/minute", _rate),
+    "CQ_WRITE_RATE": ("3000/minute", _rate),
+    "CQ_PUBLIC_URL": ("", _public_url),
+    "CQ_NODE_NAME": ("", _node_name),
+    "CQ_LOG_LEVEL": ("INFO", _level),
+}
+SECRET = {"CQ_JWT_SECRET", "CQ_API_KEY_PEPPER", "CQ_API_KEY_PEPPERS_OLD", "CQ_DATABASE_URL"}
+
+
+def from_env(environ=os.environ):
+    """The settings by variable name, checked; unset secrets come from a file beside the database.
+
+    `CQ_DATABASE` is added: the URL to connect to, and `CQ_MADE`: what this start created where.
+    Raises ConfigError.
+    """
+    settings = {}
+    for name, (default, check) in VARIABLES.items():
+        value = environ.get(name, "").strip() or default
+        try:
+            settings[name] = check(value) if value else ([] if check is _peppers else None)
+        except ValueError as fault:
+            shown = "its value" if name in SECRET else repr(value)
+            raise ConfigError(f"{name}: {shown} {fault}.") from None
+    if settings["CQ_NODE_NAME"] and not settings["CQ_PUBLIC_URL"]:
+        raise ConfigError("CQ_NODE_NAME: has no effect without CQ_PUBLIC_URL; set that too.")
+    settings["CQ_DATABASE"] = _database(settings)
+    settings["CQ_MADE"] = []
+    folder = Path("instance").resolve()
+    if settings["CQ_DATABASE"].database:
+        folder = _folder(settings)
+    _secrets(settings, folder)
+    return settings
+
+
+def _database(settings):
+    if settings["CQ_DATABASE_URL"]:
+        return make_url(settings["CQ_DATABASE_URL"])
+    return URL.create("sqlite", database=str(Path(settings["CQ_DB_PATH"]).expanduser().resolve()))
+
+
+def _file(url):
+    """The path of an SQLite URL, which may be the `file:` form with `uri=true`."""
+    name = url.database.removeprefix("file:") if "uri" in url.query else url.database
+    return Path(name).resolve()
+
+
+def _folder(settings):
+    """Make the database's folder; a folder that cannot be written is named with its variable."""
+    url = settings["CQ_DATABASE"]
+    variable = "CQ_DATABASE_URL" if settings["CQ_DATABASE_URL"] else "CQ_DB_PATH"
+    path = _file(url)
+    if "uri" not in url.query:
+        settings["CQ_DATABASE"] = url.set(database=str(path))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.is_dir():
+            raise IsADirectoryError(21, "is a folder, not a file")
+        if path.exists():
+            path.open("r+b").close()
+        else:
+            settings["CQ_MADE"].append(f"the database {path}")
+    except OSError as fault:
+        raise ConfigError(
+            f"{variable}: {path} cannot be written ({fault.strerror}); "
+            "name a file in a folder that this user may write."
+        ) from None
+    return path.parent
+
+
+def _secrets(settings, folder):
+    """Fill in the secrets that no variable set, making them once. The file is 0600 from the start.
+
+    Two first starts at once agree: the file appears whole by a link, and the loser reads it.
+    """
+    names = [name for name in ("CQ_JWT_SECRET", "CQ_API_KEY_PEPPER") if not settings[name]]
+    if not names:
+        return
+    path = folder / "secrets.json"
+    try:
+        if not path.exists():
+            handle, draft = tempfile.mkstemp(dir=folder)
+            with os.fdopen(handle, "w") as file:
+                json.dump(
+                    {
+                        "CQ_JWT_SECRET": secrets.token_hex(32),
+                        "CQ_API_KEY_PEPPER": secrets.token_hex(32),
+                    },
+                    file,
+                )
+            try:
+                os.link(draft, path)
+                settings["CQ_MADE"].append(f"random secrets in {path}")
+            except FileExistsError:
+                pass
+            finally:
+                os.unlink(draft)
+        kept = json.loads(path.read_text())
+        settings.update({name: kept[name] for name in names})
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        raise ConfigError(
+            f"{names[0]}: is unset and {path} cannot be used ({type(fault).__name__}); "
+            "set the variable, or mend or remove the file."
+        ) from None

@@ -1,0 +1,161 @@
+"""The database handle, how a connection is set up, the clock, and column types of our own."""
+
+import json
+import logging
+import sqlite3
+import threading
+from datetime import UTC, datetime, timedelta
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Text, TypeDecorator, bindparam, event, update
+from sqlalchemy.engine import Engine
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+from errors import Unavailable
+
+log = logging.getLogger("cq.database")
+
+# Waiting for a lock longer than this is refused with 503: clients give up after 5 s.
+PATIENCE = 4.0
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+db = SQLAlchemy(model_class=Base, session_options={"expire_on_commit": False})
+
+
+def now(ago=0):
+    """The time, or that of `ago` seconds past: UTC, 27 characters that sort as they read."""
+    return iso(datetime.now(UTC) - timedelta(seconds=ago))
+
+
+def iso(moment):
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def offset(time):
+    """The dialect of all times outside a knowledge unit: `+00:00` instead of `Z`."""
+    return time and time.replace("Z", "+00:00")
+
+
+class Json(TypeDecorator):
+    """JSON in a text column, compact and readable, so that full-text search can read it too."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value, dialect):
+        if value is None:
+            return None
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    def process_result_value(self, value, dialect):
+        return None if value is None else json.loads(value)
+
+
+@event.listens_for(Engine, "connect")
+def set_up(connection, _):
+    """Pragmas of an SQLite connection; the driver's own transactions are off, see `begin`.
+
+    A folder on a network file system may refuse write-ahead logging: the rollback journal serves
+    there, slower, and the log says so.
+    """
+    if not isinstance(connection, sqlite3.Connection):
+        return
+    connection.isolation_level = None
+    run = connection.execute
+    run(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
+    mode = run("PRAGMA journal_mode=WAL").fetchone()[0]
+    if mode != "wal":
+        run("PRAGMA journal_mode=DELETE")
+        log.warning("write-ahead logging does not work here (%s); readers wait for writers", mode)
+    run("PRAGMA synchronous=NORMAL")
+    run("PRAGMA foreign_keys=ON")
+
+
+@event.listens_for(Engine, "begin")
+def begin(connection):
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN")
+
+
+UNITS, PEOPLE = 1, 2
+
+
+class Change(db.Model):
+    """The number of the last change to units, and to people and keys. What is kept in memory
+    follows these two; see `write`.
+    """
+
+    __tablename__ = "changes"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[int]
+
+    @classmethod
+    def last(cls, kind):
+        """The number now: a read of microseconds, outside any transaction or session.
+
+        Each thread keeps a connection for it.
+        """
+        engine = db.engine
+        if getattr(_watch, "engine", None) is not engine:
+            _watch.connection = engine.raw_connection()
+            _watch.connection.detach()
+            _watch.engine = engine
+        cursor = _watch.connection.cursor()
+        try:
+            cursor.execute(_LAST)
+            return dict(cursor.fetchall())[kind]
+        except engine.dialect.dbapi.Error as fault:
+            _watch.engine = None
+            raise OperationalError(_LAST, None, fault) from None
+        finally:
+            cursor.close()
+
+
+_watch = threading.local()
+_LAST = "SELECT id, number FROM changes"
+# SQLite lets a waiting writer poll, and some starve; a lock of the process serves them in turn.
+_turn = threading.Lock()
+
+
+def turn():
+    """Wait for this thread's turn to write, which the end of the transaction gives up.
+
+    What was read earlier is forgotten. Raises Unavailable.
+    """
+    session = db.session()
+    if session.info.get("turn"):
+        return
+    session.rollback()
+    if not _turn.acquire(timeout=PATIENCE):
+        raise Unavailable("The database is busy; try again", retry_after=2)
+    session.info["turn"] = True
+
+
+def write(kind=UNITS):
+    """Begin to write: the number of this change, alone with the database until the session ends it.
+
+    Every verb that changes rows calls this before it reads, so that what it reads stays true. Two
+    changes commit in the order of their numbers. Raises Unavailable.
+    """
+    turn()
+    return db.session.execute(_NEXT, {"kind": kind}).scalar_one()
+
+
+_NEXT = (
+    update(Change)
+    .where(Change.id == bindparam("kind"))
+    .values(number=Change.number + 1)
+    .returning(Change.number)
+)
+
+
+@event.listens_for(Session, "after_transaction_end")
+def end_turn(session, transaction):
+    if transaction.parent is None and session.info.pop("turn", None):
+        _turn.release()

@@ -1,0 +1,95 @@
+"""The OpenAPI document at /api/openapi.json, completed by what routes ask; /api/docs."""
+
+from importlib.resources import files
+
+from flask import Response, redirect, send_from_directory
+
+import auth
+
+ASSETS = str(files("flask_swagger_ui") / "dist")
+PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>cq API</title>
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<div id="page"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</html>
+"""
+START = 'SwaggerUIBundle({url: "openapi.json", dom_id: "#page", deepLinking: true})'
+# The viewer sets styles inline and holds its icons as data; no other page is let do so.
+POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def init_app(app, api):
+    def show(body, mimetype):
+        return Response(body, mimetype=mimetype, headers={"Content-Security-Policy": POLICY})
+
+    app.add_url_rule("/api/docs", "docs", auth.anybody(lambda: show(PAGE, "text/html")))
+    app.add_url_rule(
+        "/api/docs/start.js", "docs.start", auth.anybody(lambda: show(START, "text/javascript"))
+    )
+    app.add_url_rule(
+        "/api/docs/<path:name>",
+        "docs.assets",
+        auth.anybody(lambda name: send_from_directory(ASSETS, name)),
+    )
+    app.add_url_rule("/", "home", auth.anybody(lambda: redirect("/api/docs")))
+    describe(app, api)
+
+
+def describe(app, api):
+    """Add to each operation who may call it, and the refusals that brings."""
+    spec = api.spec
+    spec.components.security_scheme(
+        "key", {"type": "http", "scheme": "bearer", "description": "an agent's API key"}
+    )
+    spec.components.security_scheme(
+        "session", {"type": "http", "scheme": "bearer", "description": "a token from /auth/login"}
+    )
+    views = {
+        (rule.rule, method.lower()): app.view_functions[rule.endpoint]
+        for rule in app.url_map.iter_rules()
+        for method in rule.methods
+    }
+    for rule in app.url_map.iter_rules():
+        path = spec._paths.get(_openapi(rule.rule)) if rule.rule.startswith("/api/v1") else None
+        for method, operation in (path or {}).items():
+            view = views.get((rule.rule, method))
+            if view is not None and isinstance(operation, dict):
+                _complete(operation, *view.asks)
+
+
+def _openapi(rule):
+    """A route's path as the document spells it."""
+    return "".join(
+        "{" + part.partition(">")[0].rpartition(":")[2] + "}" + part.partition(">")[2]
+        for part in f"x>{rule}".split("<")
+    ).removeprefix("{x}")
+
+
+def _complete(operation, who, role):
+    statuses = {
+        "anybody": [429, 503],
+        "reader": [429, 503],
+        "key": [401, 503],
+        "session": [401, 403, 503],
+    }[who]
+    if who in ("key", "session"):
+        operation["security"] = [{who: []}]
+    if "requestBody" in operation:
+        statuses = [*statuses, 413]
+    if role:
+        operation["description"] = f"{operation.get('description', '')}\n\nRole: {role}.".strip()
+    for status in statuses:
+        operation["responses"].setdefault(
+            str(status),
+            {
+                "description": "refused",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            },
+        )

@@ -1,0 +1,170 @@
+"""What reviewers do: read the queue, decide, edit, undo, look again."""
+
+from flask import current_app, g, jsonify
+
+import auth
+import routes
+import schemas
+from errors import Failure
+from models import Event, Revision, Unit, Vote, db
+
+bp = routes.Blueprint("review", "/review")
+DECISIONS = {"approve": "approved", "reject": "rejected"}
+
+
+def _own():
+    return current_app.config["CQ_SELF_REVIEW"]
+
+
+def _page(rows, place, **more):
+    return {"items": [unit.item() for unit in rows], **more, "next_cursor": schemas.cursor(place)}
+
+
+@bp.get("/queue")
+@auth.session_required("reviewer")
+@bp.query(schemas.Listing)
+@bp.answers(200, schemas.Page)
+def queue(limit, offset, cursor):
+    """Pending units, oldest first. `cursor` goes on where `next_cursor` left off."""
+    pending = Unit.status == "pending"
+    rows, place = Unit.page(pending, limit=limit, offset=offset, after=cursor)
+    return jsonify(_page(rows, place, total=Unit.count(pending), offset=offset, limit=limit))
+
+
+@bp.get("/attention")
+@auth.session_required("reviewer")
+@bp.query(schemas.Listing)
+@bp.answers(200, schemas.Page)
+def attention(limit, offset, cursor):
+    """Approved units that need another look: somebody flagged them and nobody answered yet."""
+    disputed = Unit.disputed()
+    rows, place = Unit.page(disputed, limit=limit, offset=offset, after=cursor)
+    return jsonify(_page(rows, place, total=Unit.count(disputed), offset=offset, limit=limit))
+
+
+@bp.get("/units")
+@auth.session_required("reviewer")
+@bp.query(schemas.Units)
+@bp.answers(
+    200,
+    schemas.Item(many=True),
+    headers={"CQ-Next-Cursor": {"description": "where more follow", "schema": {"type": "string"}}},
+)
+def units(limit, offset, cursor, **filters):
+    """All units that pass the filters, newest first; the header CQ-Next-Cursor leads on."""
+    rows, place = Unit.page(
+        *_filters(**filters), limit=limit, offset=offset, after=cursor, newest=True
+    )
+    response = jsonify([unit.item() for unit in rows])
+    if place:
+        response.headers["CQ-Next-Cursor"] = schemas.cursor(place)
+    return response
+
+
+def _filters(domain, status, confidence_min, confidence_max):
+    if domain.strip():
+        yield Unit.tagged(domain)
+    if status:
+        yield Unit.status == status
+    if confidence_min is not None:
+        yield Unit.confidence >= confidence_min
+    if confidence_max is not None:
+        top = (
+            Unit.confidence <= confidence_max
+            if confidence_max >= 1
+            else (Unit.confidence < confidence_max)
+        )
+        yield top
+
+
+@bp.get("/<unit_id>")
+@auth.session_required("reviewer")
+@bp.answers(200, schemas.Item)
+@bp.refuses(404)
+def one(unit_id):
+    """One unit in any state."""
+    return Unit.find(unit_id).item()
+
+
+@bp.patch("/<unit_id>")
+@auth.session_required("reviewer", human=True)
+@bp.body(schemas.Edit)
+@bp.answers(200, schemas.Item)
+@bp.refuses(400, 404, 409)
+def edit(unit_id, **words):
+    """Better words for a pending or disputed unit; the earlier ones are kept."""
+    unit = Unit.edit(unit_id, g.actor, **words, own=_own())
+    db.session.commit()
+    return unit.item()
+
+
+@bp.get("/<unit_id>/history")
+@auth.session_required("reviewer")
+@bp.answers(200, schemas.History)
+@bp.refuses(404)
+def history(unit_id):
+    """Events and revisions, oldest first, flags with their words, votes counted by kind."""
+    unit = Unit.find(unit_id)
+    return {
+        "events": [event.wire() for event in Event.of(unit)],
+        "revisions": [revision.wire() for revision in Revision.of(unit)],
+        "flags": [flag.told() for flag in unit.flags],
+        "votes": Vote.counts(unit),
+    }
+
+
+@bp.post("/<unit_id>/<any(approve, reject):verb>")
+@auth.session_required("reviewer", human=True)
+@bp.body(schemas.Decision, optional=True)
+@bp.answers(200, schemas.Decided)
+@bp.refuses(400, 404, 409)
+def decide(unit_id, verb, **asked):
+    """Approve or reject a pending unit. A 409 says who decided before, what and when."""
+    unit = Unit.decide(unit_id, DECISIONS[verb], g.actor, **asked, own=_own())
+    db.session.commit()
+    return unit.decision()
+
+
+@bp.post("/<unit_id>/<any(reopen, keep, retire):verb>")
+@auth.session_required("reviewer", human=True)
+@bp.body(schemas.Reason, optional=True)
+@bp.answers(200, schemas.Decided)
+@bp.refuses(400, 404, 409)
+def again(unit_id, verb, reason):
+    """Undo a decision, or answer the flags of an approved unit: it stays, or it is retired."""
+    unit = getattr(Unit, verb)(unit_id, g.actor, reason, own=_own())
+    db.session.commit()
+    return unit.decision()
+
+
+@bp.post("/<unit_id>/supersede")
+@auth.session_required("reviewer", human=True)
+@bp.body(schemas.Supersede)
+@bp.answers(200, schemas.Decided)
+@bp.refuses(400, 404, 409)
+def supersede(unit_id, replacement, reason):
+    """Another approved unit takes this one's place and its confirmations."""
+    unit = Unit.supersede(unit_id, g.actor, replacement, reason, own=_own())
+    db.session.commit()
+    return unit.decision()
+
+
+@bp.post("/bulk")
+@auth.session_required("reviewer", human=True)
+@bp.body(schemas.Bulk)
+@bp.answers(200, schemas.BulkAnswer)
+@bp.refuses(400)
+def bulk(decision, ids, tier, reason):
+    """The same decision for up to 200 ids; each is answered as it would have been alone."""
+    answers = []
+    for unit_id in dict.fromkeys(ids):
+        try:
+            if decision == "reopen":
+                unit = Unit.reopen(unit_id, g.actor, reason, own=_own())
+            else:
+                unit = Unit.decide(unit_id, DECISIONS[decision], g.actor, tier, reason, own=_own())
+            answers.append(unit.decision())
+        except Failure as refusal:
+            answers.append({"unit_id": unit_id, "error": refusal.status, "detail": refusal.detail})
+    db.session.commit()
+    return {"data": answers}

@@ -1,0 +1,302 @@
+"""What only the server reads: accounts, keys, reviews, lists; and the shapes of what it answers.
+
+The response schemas describe; the rows themselves say what leaves, key by key.
+"""
+
+import base64
+import json
+
+from marshmallow import Schema, ValidationError, fields, validates_schema
+
+from cq import unit, wire
+
+OFFSET = 2**63 - 1
+BULK = 200
+
+
+class Name(wire.Text):
+    """A name that people read: trimmed, something visible, one line."""
+
+    def __init__(self, **kwargs):
+        super().__init__(64, 1, blank=False, **kwargs)
+
+    def _deserialize(self, value, attr, data, **kwargs):
+        text = super()._deserialize(value.strip() if isinstance(value, str) else value, attr, data)
+        if not text.isprintable():
+            raise ValidationError(
+                wire.Problem("value_error", "Value error, must not contain control characters")
+            )
+        return text
+
+
+class Cursor(wire.Text):
+    """An opaque place in a list: the time and id of the last row that was seen."""
+
+    def _deserialize(self, value, attr, data, **kwargs):
+        text = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            place = json.loads(base64.urlsafe_b64decode(text.encode()))
+            time, id = place
+            wire.check_text(f"{time}{id}")
+        except (ValueError, TypeError, RecursionError):
+            place = None
+        if not place or not isinstance(time, str) or not isinstance(id, str):
+            raise ValidationError(wire.Problem("value_error", "Value error, not a cursor"))
+        return time, id
+
+
+def cursor(place):
+    """The other way round: what `Cursor` reads, or None where a list ends."""
+    return place and base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+
+
+class Login(wire.Wire):
+    """`session`: true keeps the token out of the answer, in a cookie that scripts cannot read."""
+
+    username = wire.Text(required=True)
+    password = wire.Text(required=True)
+    session = wire.Switch(load_default=False)
+
+
+class NewUser(wire.Wire):
+    username = Name(required=True)
+    password = wire.Text(required=True)
+    role = wire.Choice(unit.ROLES, load_default="contributor")
+
+
+class ChangeUser(wire.Wire):
+    role = wire.Choice(unit.ROLES)
+    disabled = wire.Switch()
+    password = wire.Text()
+
+
+class ChangePassword(wire.Wire):
+    password = wire.Text(required=True)
+    new_password = wire.Text(required=True)
+
+
+class NewKey(wire.Wire):
+    name = Name(required=True)
+    ttl = wire.Text(16, 1, required=True)
+    labels = wire.Many(wire.Text(64), 16, load_default=list)
+
+
+class People(wire.Wire):
+    limit = wire.Whole(0, 1000, load_default=1000)
+    offset = wire.Whole(0, OFFSET, load_default=0)
+
+
+class Listing(wire.Wire):
+    limit = wire.Whole(0, 100, load_default=20)
+    offset = wire.Whole(0, OFFSET, load_default=0)
+    cursor = Cursor(load_default=None)
+
+
+class Units(Listing):
+    limit = wire.Whole(0, 100, load_default=100)
+    domain = wire.Text(load_default="")
+    status = wire.Choice(("", *unit.STATUSES), load_default="")
+    confidence_min = wire.Number(load_default=None)
+    confidence_max = wire.Number(load_default=None)
+
+
+class Decision(wire.Wire):
+    """`revision` is the one that was read: a decision about an older text is refused."""
+
+    tier = wire.Choice(unit.TIERS, load_default=None, allow_none=True)
+    reason = wire.Text(unit.REASON, load_default=None, allow_none=True)
+    revision = wire.Whole(1, OFFSET, load_default=None, allow_none=True)
+
+
+class Reason(wire.Wire):
+    reason = wire.Text(unit.REASON, load_default=None, allow_none=True)
+
+
+class Supersede(Reason):
+    replacement = wire.UnitId(required=True)
+
+
+class Bulk(Reason):
+    decision = wire.Choice(("approve", "reject", "reopen"), required=True)
+    ids = wire.Many(wire.UnitId(), BULK, low=1, required=True)
+    tier = wire.Choice(unit.TIERS, load_default=None, allow_none=True)
+
+
+class EditInsight(wire.Wire):
+    summary = wire.UnitText(unit.SUMMARY, blank=False)
+    detail = wire.UnitText(unit.DETAIL, blank=False)
+    action = wire.UnitText(unit.ACTION, blank=False)
+
+
+class EditContext(wire.Wire):
+    languages = wire.Tags()
+    frameworks = wire.Tags()
+    pattern = wire.UnitText(unit.PATTERN)
+
+
+class Edit(wire.Wire):
+    """What is left out stays as it is."""
+
+    domains = wire.Tags(folded=True, low=1)
+    insight = wire.Part(EditInsight)
+    context = wire.Part(EditContext)
+    revision = wire.Whole(1, OFFSET, load_default=None, allow_none=True)
+
+    @validates_schema
+    def named(self, data, **_):
+        if data.get("domains") == []:
+            raise ValidationError(wire.NO_DOMAIN, "domains")
+
+
+# Answers
+
+
+class Flagged(Schema):
+    reason = fields.String()
+    timestamp = fields.String()
+    detail = fields.String(allow_none=True)
+    duplicate_of = fields.String(allow_none=True)
+
+
+class Evidence(Schema):
+    confidence = fields.Float()
+    confirmations = fields.Integer()
+    first_observed = fields.String()
+    last_confirmed = fields.String()
+
+
+class KnowledgeUnit(Schema):
+    """`created_by` is left out of what agents read."""
+
+    id = fields.String()
+    version = fields.Integer()
+    domains = fields.List(fields.String())
+    insight = fields.Nested(wire.Insight)
+    context = fields.Nested(wire.Context)
+    evidence = fields.Nested(Evidence)
+    tier = fields.String()
+    created_by = fields.String()
+    superseded_by = fields.String(allow_none=True)
+    extensions = fields.Dict(allow_none=True)
+    flags = fields.List(fields.Nested(Flagged))
+
+
+class Found(Schema):
+    data = fields.List(fields.Nested(KnowledgeUnit))
+    explain = fields.List(fields.Dict(), metadata={"description": "with explain=1 only"})
+
+
+class AgentStats(Schema):
+    total_count = fields.Integer()
+    tier_counts = fields.Dict(values=fields.Integer())
+    domain_counts = fields.Dict(values=fields.Integer())
+    confidence_distribution = fields.Dict(values=fields.Integer())
+
+
+class Item(Schema):
+    knowledge_unit = fields.Nested(KnowledgeUnit)
+    status = fields.String()
+    reviewed_by = fields.String(allow_none=True)
+    reviewed_at = fields.String(allow_none=True)
+    reason = fields.String(allow_none=True)
+    revision = fields.Integer()
+    created_at = fields.String()
+    disputed = fields.Boolean()
+
+
+class Page(Schema):
+    items = fields.List(fields.Nested(Item))
+    total = fields.Integer()
+    offset = fields.Integer()
+    limit = fields.Integer()
+    next_cursor = fields.String(allow_none=True)
+
+
+class Decided(Schema):
+    unit_id = fields.String()
+    status = fields.String()
+    reviewed_by = fields.String(allow_none=True)
+    reviewed_at = fields.String(allow_none=True)
+
+
+class BulkDecided(Decided):
+    error = fields.Integer(metadata={"description": "the status this id would have had alone"})
+    detail = fields.String()
+
+
+class BulkAnswer(Schema):
+    data = fields.List(fields.Nested(BulkDecided))
+
+
+class History(Schema):
+    events = fields.List(fields.Dict())
+    revisions = fields.List(fields.Dict())
+    flags = fields.List(fields.Dict())
+    votes = fields.Dict(values=fields.Integer())
+
+
+class ReviewStats(Schema):
+    counts = fields.Dict(values=fields.Integer())
+    domains = fields.Dict(values=fields.Integer())
+    confidence_distribution = fields.Dict(values=fields.Integer())
+    recent_activity = fields.List(fields.Dict())
+    trends = fields.Dict()
+
+
+class Token(Schema):
+    token = fields.String()
+    username = fields.String()
+    role = fields.String()
+
+
+class Account(Schema):
+    username = fields.String()
+    role = fields.String()
+    disabled = fields.Boolean()
+    created_at = fields.String()
+
+
+class Accounts(Schema):
+    data = fields.List(fields.Nested(Account))
+
+
+class Key(Schema):
+    id = fields.String()
+    name = fields.String()
+    labels = fields.List(fields.String())
+    prefix = fields.String()
+    key_prefix = fields.String()
+    ttl = fields.String()
+    expires_at = fields.String()
+    created_at = fields.String()
+    last_used_at = fields.String(allow_none=True)
+    revoked_at = fields.String(allow_none=True)
+    is_expired = fields.Boolean()
+    is_active = fields.Boolean()
+
+
+class MadeKey(Key):
+    """The token is shown this once."""
+
+    token = fields.String()
+    api_key = fields.String()
+
+
+class Keys(Schema):
+    data = fields.List(fields.Nested(Key))
+
+
+class Message(Schema):
+    message = fields.String()
+
+
+class Health(Schema):
+    status = fields.String()
+
+
+class Error(Schema):
+    """One sentence, or for a 422 a list of {"type", "loc", "msg"}."""
+
+    detail = fields.Raw(
+        metadata={"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
+    )
