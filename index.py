@@ -1,10 +1,14 @@
 """The approved units by tag, in memory: compact arrays that follow the database's change counter.
 
-Ranking by tags reads every unit that shares one, and the commonest tag may stand on half of them;
-arrays do in a millisecond what SQL does in a hundred. Nothing of a unit's text is held here.
+The commonest tag may stand on half of all units, so ranking must not read every unit that shares
+one. Units are kept in order of confidence; a query walks its tags' units in that order and stops
+once no later one can score higher. What changed since the order was made stands aside and is ranked
+one by one. Nothing of a unit's text is held here.
 """
 
+import heapq
 import threading
+from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy import select
@@ -13,9 +17,12 @@ from cq import unit as rules
 from models import UNITS, Change, Unit, db
 
 GONE, PRIVATE, PUBLIC = 0, 1, 2
-# A word on more than one in DENSE units is kept as flags too.
-DENSE = 32
-BLOCK = 256
+_TIERS = {"private": PRIVATE, "public": PUBLIC}
+# So many changed units stand aside before the order is made anew.
+ASIDE = 256
+# The first stretch of the order that is looked at; each next one is twice as long. Up to 500
+# elements numpy works without letting other threads in between, which costs more than the work.
+STRETCH = 500
 COLUMNS = {
     "pk": np.int64,
     "changed": np.int64,
@@ -49,6 +56,152 @@ class Growing:
         self.size = size
 
 
+class Order:
+    """The slots of an index by confidence, then id, both falling; a rank is a place in it."""
+
+    def __init__(self, columns, postings):
+        alive = np.flatnonzero(columns["tier"].all != GONE)
+        keys = [columns[name].all[alive] for name in ("low", "high", "confidence")]
+        self.slots = alive[np.lexsort(keys)[::-1]].astype(np.int32)
+        self.ranks = np.full(columns["pk"].size, -1, np.int32)
+        self.ranks[self.slots] = np.arange(len(self.slots), dtype=np.int32)
+        self.confidence = columns["confidence"].all[self.slots]
+        self.tags = columns["tags"].all[self.slots]
+        self.fewest_tags = int(self.tags.min(initial=rules.TAGS))
+        tier = columns["tier"].all[self.slots]
+        self.shown = {least: (tier >= least).astype(np.uint8) for least in (PRIVATE, PUBLIC)}
+        self.columns = columns
+        self.postings = postings
+        self.ranked = {}
+
+    def set_aside(self, slot):
+        """Leave out a unit that changed since the order was made."""
+        if slot < len(self.ranks) and self.ranks[slot] >= 0:
+            for shown in self.shown.values():
+                shown[self.ranks[slot]] = 0
+
+    def having(self, word):
+        """The ranks of all units with a word, rising."""
+        if word not in self.ranked:
+            posting = self.postings.get(word)
+            slots = posting.all if posting else np.empty(0, np.int32)
+            ranks = self.ranks[slots[slots < len(self.ranks)]]
+            self.ranked[word] = np.sort(ranks[ranks >= 0])
+        return self.ranked[word]
+
+    def best(self, asked, limit, least):
+        """[(score, id, row number)] of the best units of at least this tier, unsorted."""
+        lists = [self.having(("domain", word)) for word in asked.domains]
+        lifts = [
+            (rules.WEIGHTS[kind], [self.having((kind, word)) for word in words])
+            for kind, words in asked.lifts()
+        ]
+        ceiling = rules.WEIGHTS["domain"] * asked.overlap(self.fewest_tags)
+        for weight, _ in lifts:
+            ceiling += weight
+        ranks, scores = np.empty(0, np.intp), np.empty(0)
+        start, width = 0, STRETCH
+        while start < len(self.slots):
+            end = min(start + width, len(self.slots))
+            fresh = self._stretch(lists, lifts, start, end, least)
+            ranks, scores = np.concatenate([ranks, fresh[0]]), np.concatenate([scores, fresh[1]])
+            if len(ranks) > limit:
+                ranks, scores = self._top(ranks, scores, limit)
+            if end < len(self.slots) and self._done(ranks, scores, limit, ceiling, end):
+                break
+            start, width = end, width * 2
+        return list(zip(scores.tolist(), self._ids(ranks), self._pks(ranks), strict=True))
+
+    def _stretch(self, lists, lifts, start, end, least):
+        """Ranks from `start` to `end` that share a tag, rising, and their scores."""
+        shared = _count(lists, start, end)
+        shared *= self.shown[least][start:end]
+        at = np.flatnonzero(shared)
+        shared = shared[at]
+        score = shared / (self.tags[start:end][at] + np.uint8(len(lists)) - shared)
+        score *= rules.WEIGHTS["domain"]
+        for weight, having in lifts:
+            score += weight * (_count(having, start, end)[at] > 0)
+        score *= self.confidence[start:end][at]
+        return at + start, score
+
+    def _top(self, ranks, scores, limit):
+        """The `limit` best of them, equal scores by the greater id."""
+        least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        kept = np.flatnonzero(scores >= least)
+        ranks, scores = ranks[kept], scores[kept]
+        if len(kept) > limit:
+            slots = self.slots[ranks]
+            ids = (self.columns["low"].all[slots], self.columns["high"].all[slots])
+            kept = np.lexsort((*ids, scores))[-limit:]
+            ranks, scores = ranks[kept], scores[kept]
+        return ranks, scores
+
+    def _done(self, ranks, scores, limit, ceiling, end):
+        """Whether no unit from rank `end` on belongs among the best.
+
+        One that could only tie is behind those of its own confidence, whose ids are greater.
+        """
+        if len(scores) < limit:
+            return False
+        bound, least = ceiling * self.confidence[end], scores.min()
+        if bound != least:
+            return bound < least
+        return bool((self.confidence[ranks[scores == least]] == self.confidence[end]).all())
+
+    def _ids(self, ranks):
+        slots = self.slots[ranks]
+        high, low = self.columns["high"].all[slots], self.columns["low"].all[slots]
+        return zip(high.tolist(), low.tolist(), strict=True)
+
+    def _pks(self, ranks):
+        return self.columns["pk"].all[self.slots[ranks]].tolist()
+
+
+def _count(lists, start, end):
+    """For each rank from `start` to `end`, in how many of the lists of ranks it stands."""
+    count = np.zeros(end - start, np.uint8)
+    for ranks in lists:
+        low, high = ranks.searchsorted((start, end))
+        count[ranks[low:high] - start] += 1
+    return count
+
+
+class Asked(NamedTuple):
+    """The words of a query, folded."""
+
+    domains: list
+    languages: list = ()
+    frameworks: list = ()
+    pattern: str = ""
+
+    def lifts(self):
+        """(kind, words) of what only lifts a score."""
+        kinds = (
+            ("language", self.languages),
+            ("framework", self.frameworks),
+            ("pattern", [self.pattern] if self.pattern else []),
+        )
+        return [(kind, words) for kind, words in kinds if words]
+
+    def overlap(self, fewest):
+        """The greatest overlap that a unit of at least so many tags can have."""
+        count = len(self.domains)
+        return max(
+            shared / (max(fewest, shared) + count - shared) for shared in range(1, count + 1)
+        )
+
+    def relevance(self, words, tags):
+        """Of one unit with these (kind, word) pairs; None if it shares no tag."""
+        shared = sum(("domain", word) in words for word in self.domains)
+        if not shared:
+            return None
+        lifted = {
+            kind: any((kind, word) in words for word in asked) for kind, asked in self.lifts()
+        }
+        return rules.relevance(shared, tags + len(self.domains) - shared, **lifted)
+
+
 class Index:
     """Slots of approved units and, for each word of a kind, the slots that have it.
 
@@ -66,10 +219,15 @@ class Index:
         self.slots = {}
         self.columns = {name: Growing(dtype) for name, dtype in COLUMNS.items()}
         self.postings = {}
+        self._arrange()
+
+    def _arrange(self):
+        self.order = Order(self.columns, self.postings)
+        self.aside = {}
         self.remembered = {}
 
     def follow(self):
-        """Take in what was committed since the last call; one small statement when nothing was."""
+        """Take in what was committed since the last call; next to nothing when nothing was."""
         number = Change.last(UNITS)
         if number <= self.seen:
             return
@@ -95,34 +253,45 @@ class Index:
             Unit.frameworks,
             Unit.pattern,
         ).where(Unit.changed > self.seen)
-        if not self.seen:
+        whole = not self.seen
+        if whole:
             statement = statement.where(Unit.status == "approved")
-        fresh, words = [], {}
+        fresh, postings, aside = [], {}, {}
         for row in db.session.execute(statement.execution_options(yield_per=5000)):
+            words = set(_words(row))
             slot = self.slots.get(row.pk)
-            if self._same_words(slot, row):
-                self._update(slot, row)
-                continue
             if slot is not None:
-                self.columns["tier"].room[slot] = GONE
-                del self.slots[row.pk]
-                self.gone += 1
-            if row.status == "approved":
+                self.aside.pop(slot, None)
+                self.order.set_aside(slot)
+            if row.status != "approved":
+                self._drop(row.pk, slot)
+                continue
+            if slot is not None and self.columns["revision"].room[slot] == row.revision:
+                self._update(slot, row)
+            else:
+                self._drop(row.pk, slot)
                 slot = self.columns["pk"].size + len(fresh)
                 self.slots[row.pk] = slot
                 fresh.append(_slot(row))
-                for word in _words(row):
-                    words.setdefault(word, []).append(slot)
+                for word in words:
+                    postings.setdefault(word, []).append(slot)
+            if not whole:
+                aside[slot] = words
         for name, values in zip(COLUMNS, zip(*fresh, strict=True), strict=False):
             self.columns[name].extend(values)
-        for word, slots in words.items():
+        for word, slots in postings.items():
             self.postings.setdefault(word, Growing(np.int32)).extend(slots)
         self.seen = number
+        self.aside.update(aside)
         self.remembered = {}
+        if whole or len(self.aside) > ASIDE:
+            self._arrange()
 
-    def _same_words(self, slot, row):
-        known = slot is not None and row.status == "approved"
-        return known and self.columns["revision"].room[slot] == row.revision
+    def _drop(self, pk, slot):
+        if slot is not None:
+            self.columns["tier"].room[slot] = GONE
+            del self.slots[pk]
+            self.gone += 1
 
     def _update(self, slot, row):
         self.columns["confidence"].room[slot] = row.confidence
@@ -142,83 +311,26 @@ class Index:
     def rank(self, domains, languages=(), frameworks=(), pattern="", limit=5, private=True):
         """[(row number, score)] of units that share a tag, best first, ties by the greater id.
 
-        The score is confidence times `cq.unit.relevance`, step by step over all slots at once.
+        The score is confidence times `cq.unit.relevance`.
         """
+        if not domains:
+            return []
+        asked = Asked(domains, languages, frameworks, pattern)
+        least = PRIVATE if private else PUBLIC
         with self.lock:
-            shared = self._count(("domain", word) for word in domains)
-            shared *= self._visible(private)
-            either = self.columns["tags"].all + np.uint8(len(domains)) - shared
-            score = shared / either
-            score *= rules.WEIGHTS["domain"]
-            for kind, words in (
-                ("language", languages),
-                ("framework", frameworks),
-                ("pattern", [pattern] if pattern else []),
-            ):
-                if words:
-                    has = self._count((kind, word) for word in words) > 0
-                    score += rules.WEIGHTS[kind] * has
-            score *= self.columns["confidence"].all
-            # Where no tag is shared the score is below 1, and now below 0: out of the ranking.
-            score -= shared == 0
-            best = self._best(score, limit)
-            return [(int(self.columns["pk"].all[slot]), float(score[slot])) for slot in best]
+            found = self.order.best(asked, limit, least)
+            found += self._apart(asked, least)
+        return [(pk, score) for score, _, pk in heapq.nlargest(limit, found)]
 
-    def _count(self, words):
-        """For each slot, how many of the words it has."""
-        count = np.zeros(self.columns["pk"].size, np.uint8)
-        for word in words:
-            posting = self.postings.get(word)
-            if posting is None:
-                continue
-            if posting.size * DENSE < len(count):
-                count[posting.all] += 1
-            else:
-                count += self._dense(word, posting)
-        return count
-
-    def _best(self, score, limit):
-        """Slots of the `limit` greatest scores that are not negative, in order; ties by id."""
-        blocks = len(score) // BLOCK
-        least = 0.0
-        if blocks > limit:
-            # The best of each block: the one at `limit` bounds the answer from below.
-            tops = score[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
-            least = max(least, np.partition(tops, blocks - limit)[blocks - limit])
-        kept = np.flatnonzero(score >= least)
-        if len(kept) > 8 * limit:
-            values = score[kept]
-            least = np.partition(values, len(kept) - limit)[len(kept) - limit]
-            above, level = kept[values > least], kept[values == least]
-            high = self.columns["high"].all[level]
-            if len(level) > limit:
-                level = level[high >= np.partition(high, len(high) - limit)[len(high) - limit]]
-            kept = np.concatenate([above, level])
-        keys = (self.columns["low"].all[kept], self.columns["high"].all[kept], score[kept])
-        return kept[np.lexsort(keys)[::-1][:limit]]
-
-    def _visible(self, private):
-        """1 for each slot that may be shown, 0 for others."""
-        return self._kept(
-            ("visible", private),
-            lambda: (self.columns["tier"].all >= (PRIVATE if private else PUBLIC)).astype(np.uint8),
-        )
-
-    def _dense(self, word, posting):
-        """1 for each slot that has a common word: adding it up is faster than looking it up."""
-
-        def spread():
-            flags = np.zeros(self.columns["pk"].size, np.uint8)
-            flags[posting.all] = 1
-            return flags
-
-        return self._kept(word, spread)
-
-    def _kept(self, key, make):
-        """What `make` gives, worked out once a change; to be called under the lock."""
-        if key not in self.remembered:
-            self.remembered[key] = make()
-        return self.remembered[key]
+    def _apart(self, asked, least):
+        """The same for units that stand aside."""
+        column = {name: self.columns[name].room for name in COLUMNS}
+        for slot, words in self.aside.items():
+            relevance = asked.relevance(words, int(column["tags"][slot]))
+            if relevance is not None and column["tier"][slot] >= least:
+                id = int(column["high"][slot]), int(column["low"][slot])
+                score = relevance * float(column["confidence"][slot])
+                yield score, id, int(column["pk"][slot])
 
     def stats(self, private=True, edges=rules.AGENT_BUCKETS):
         """What agents may see, counted: total, by tier, by domain (commonest first), by confidence.
@@ -232,15 +344,16 @@ class Index:
     def remember(self, key, make):
         """What `make` gives, worked out once a change under this key."""
         with self.lock:
-            return self._kept(key, make)
+            if key not in self.remembered:
+                self.remembered[key] = make()
+            return self.remembered[key]
 
     def _stats(self, least, edges):
         tier = self.columns["tier"].all
         tiers = np.bincount(tier[tier >= least], minlength=3)
         confidence = self.columns["confidence"].all[tier >= least]
-        buckets = np.bincount(
-            np.searchsorted(edges, confidence, side="right"), minlength=len(edges) + 1
-        )
+        places = np.searchsorted(edges, confidence, side="right")
+        buckets = np.bincount(places, minlength=len(edges) + 1)
         domains = {
             word: int(np.count_nonzero(tier[posting.all] >= least))
             for (kind, word), posting in self.postings.items()
@@ -255,9 +368,6 @@ class Index:
                 zip(rules.bucket_labels(edges), map(int, buckets), strict=True)
             ),
         }
-
-
-_TIERS = {"private": PRIVATE, "public": PUBLIC}
 
 
 def _slot(row):
@@ -277,7 +387,7 @@ def _slot(row):
 def _words(row):
     """(kind, folded word) of all that a query may match; spelling counts as it does for tags."""
     yield from (("domain", word) for word in row.domains)
-    yield from (("language", word) for word in set(rules.normalise(row.languages)))
-    yield from (("framework", word) for word in set(rules.normalise(row.frameworks)))
+    yield from (("language", word) for word in rules.normalise(row.languages))
+    yield from (("framework", word) for word in rules.normalise(row.frameworks))
     if pattern := rules.fold(row.pattern):
         yield "pattern", pattern

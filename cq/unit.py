@@ -4,6 +4,7 @@ import math
 import re
 import unicodedata
 import uuid
+from functools import lru_cache
 from itertools import pairwise
 
 SUMMARY, DETAIL, ACTION, PATTERN = 500, 8000, 2000, 200
@@ -37,6 +38,7 @@ def is_extension_key(text):
     return _EXTENSION.fullmatch(text) is not None
 
 
+@lru_cache(4096)
 def fold(text):
     """The form in which two spellings compare equal: NFKC, case folded, NFKC again, trimmed."""
     folded = unicodedata.normalize("NFKC", text).casefold()

@@ -4,12 +4,14 @@ import json
 import logging
 import sqlite3
 import threading
+import time
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Text, TypeDecorator, bindparam, event, update
 from sqlalchemy.engine import Engine
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from errors import Unavailable
@@ -97,28 +99,29 @@ class Change(db.Model):
 
     @classmethod
     def last(cls, kind):
-        """The number now: a read of microseconds, outside any transaction or session.
-
-        Each thread keeps a connection for it.
-        """
+        """The number now; what another process wrote is noticed within `LAG` seconds."""
         engine = db.engine
-        if getattr(_watch, "engine", None) is not engine:
-            _watch.connection = engine.raw_connection()
-            _watch.connection.detach()
-            _watch.engine = engine
-        cursor = _watch.connection.cursor()
-        try:
-            cursor.execute(_LAST)
-            return dict(cursor.fetchall())[kind]
-        except engine.dialect.dbapi.Error as fault:
-            _watch.engine = None
-            raise OperationalError(_LAST, None, fault) from None
-        finally:
-            cursor.close()
+        known = _known.get(engine)
+        if known is None or known.written != _written or time.monotonic() > known.until:
+            written, until = _written, time.monotonic() + LAG
+            with engine.connect() as connection:
+                rows = connection.exec_driver_sql("SELECT id, number FROM changes").all()
+            known = _known[engine] = Known(written, until, dict(map(tuple, rows)))
+        return known.numbers[kind]
 
 
-_watch = threading.local()
-_LAST = "SELECT id, number FROM changes"
+class Known(NamedTuple):
+    """What was read from `changes`: good until a commit of this process, or for a moment."""
+
+    written: int
+    until: float
+    numbers: dict
+
+
+LAG = 0.25
+_known = WeakKeyDictionary()
+_written = 0
+
 # SQLite lets a waiting writer poll, and some starve; a lock of the process serves them in turn.
 _turn = threading.Lock()
 
@@ -157,5 +160,8 @@ _NEXT = (
 
 @event.listens_for(Session, "after_transaction_end")
 def end_turn(session, transaction):
+    """Give the turn up. The count of writes goes on first: what is read from here on is fresh."""
+    global _written
     if transaction.parent is None and session.info.pop("turn", None):
+        _written += 1
         _turn.release()

@@ -71,10 +71,11 @@ class Blueprint(flask_smorest.Blueprint):
         super().__init__(name, name, url_prefix=f"/api/v1{prefix}")
 
     def query(self, schema):
-        return self.arguments(schema, location="query", as_kwargs=True)
+        return self.arguments(schema(), location="query", as_kwargs=True)
 
     def body(self, schema, optional=False):
         """The body's fields as keyword arguments; `optional` takes none at all for an empty one."""
+        schema = schema()
         described = self.arguments(schema, required=not optional, as_kwargs=True)
         if not optional:
             return described

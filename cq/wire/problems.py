@@ -16,6 +16,9 @@ class Problem(str):
         problem.type = type
         return problem
 
+    def __getnewargs__(self):
+        return self.type, str(self)
+
 
 MISSING = Problem("missing", "Field required")
 NOT_OBJECT = Problem(
