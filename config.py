@@ -43,7 +43,7 @@ def _port(value):
 
 
 def _threads(value):
-    if not re.fullmatch(r"[0-9]{1,3}", value) or int(value) < 1:
+    if not re.fullmatch(r"[0-9]{1,3}", value) or int(value) < 2:
         raise ValueError("is not a number of threads; set a whole number from 2 to 999")
     return int(value)
 

@@ -2,15 +2,8 @@
 
 from alembic import context
 
+from migrations.env_options import ours
 from models import db
-
-FULL_TEXT = "units_fts"
-
-
-def ours(object, name, type, reflected, compare_to):
-    """The tables of full-text search belong to SQLite; migrations make them, models do not."""
-    return not (type == "table" and name.startswith(FULL_TEXT))
-
 
 with db.engine.connect() as connection:
     context.configure(

@@ -21,7 +21,7 @@ DAYS = 30
 
 
 def counts():
-    rows = db.session.execute(select(Unit.status, func.count()).group_by(Unit.status)).tuples()
+    rows = db.session.execute(select(Unit.status, func.count()).group_by(Unit.status))
     return dict.fromkeys(COUNTED, 0) | {
         status: count for status, count in rows if status in COUNTED
     }
@@ -68,7 +68,7 @@ def daily():
         )
         day = func.substr(time, 1, 10)
         where = [time >= start] if name == "pending" else [time >= start, Unit.status == name]
-        rows = db.session.execute(select(day, func.count()).where(*where).group_by(day)).tuples()
+        rows = db.session.execute(select(day, func.count()).where(*where).group_by(day))
         for day, count in rows:
             if day <= today:
                 days.setdefault(day, {})[kind] = count

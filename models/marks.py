@@ -36,7 +36,7 @@ class Vote(db.Model):
         rows = db.session.execute(
             select(cls.kind, func.count()).where(cls.unit_pk == unit.pk).group_by(cls.kind)
         )
-        return dict(rows.tuples().all())
+        return dict(rows.all())
 
 
 class Flag(db.Model):

@@ -70,6 +70,17 @@ class Blueprint(flask_smorest.Blueprint):
     def __init__(self, name, prefix):
         super().__init__(name, name, url_prefix=f"/api/v1{prefix}")
 
+    def verbs(self, *verbs):
+        """POST /<unit_id>/<verb> for each of them; the view is told which."""
+
+        def decorate(view):
+            for verb in verbs:
+                route = self.post(f"/<unit_id>/{verb}", endpoint=verb, defaults={"verb": verb})
+                route(view)
+            return view
+
+        return decorate
+
     def query(self, schema):
         return self.arguments(schema(), location="query", as_kwargs=True)
 

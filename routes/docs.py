@@ -79,12 +79,16 @@ def _complete(operation, who, role):
         "key": [401, 503],
         "session": [401, 403, 503],
     }[who]
-    if who in ("key", "session"):
-        operation["security"] = [{who: []}]
+    operation["security"] = {
+        "key": [{"key": []}],
+        "session": [{"session": []}],
+        "reader": [{"key": []}, {"session": []}, {}],
+    }.get(who, [])
     if "requestBody" in operation:
         statuses = [*statuses, 413]
     if role:
         operation["description"] = f"{operation.get('description', '')}\n\nRole: {role}.".strip()
+    operation["responses"].pop("default", None)
     for status in statuses:
         operation["responses"].setdefault(
             str(status),

@@ -113,7 +113,7 @@ def history(unit_id):
     }
 
 
-@bp.post("/<unit_id>/<any(approve, reject):verb>")
+@bp.verbs("approve", "reject")
 @auth.session_required("reviewer", human=True)
 @bp.body(schemas.Decision, optional=True)
 @bp.answers(200, schemas.Decided)
@@ -125,7 +125,7 @@ def decide(unit_id, verb, **asked):
     return unit.decision()
 
 
-@bp.post("/<unit_id>/<any(reopen, keep, retire):verb>")
+@bp.verbs("reopen", "keep", "retire")
 @auth.session_required("reviewer", human=True)
 @bp.body(schemas.Reason, optional=True)
 @bp.answers(200, schemas.Decided)

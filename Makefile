@@ -1,0 +1,43 @@
+# Each target installs what it needs: `make demo` to try cq, `make serve` to run it, `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup serve demo stop test lint bench
+
+setup: .venv/server
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/server: requirements.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/dev: requirements-dev.txt requirements.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@ .venv/server
+
+# Upstream's published client, apart from everything of ours: the tests run it against the server.
+.venv-sdk/ready: requirements-sdk.txt
+	$(PYTHON) -m venv .venv-sdk
+	.venv-sdk/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-sdk.txt
+	@touch $@
+
+serve: setup
+	$(BIN)/python app.py
+
+demo: setup
+	@$(BIN)/python scripts/demo.py start
+
+stop:
+	@$(BIN)/python scripts/demo.py stop
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+test: lint .venv-sdk/ready
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+bench: setup
+	$(BIN)/python bench/http.py

@@ -1,0 +1,60 @@
+"""Reviewers' sessions: a JWT as a bearer token, or in the page's cookie."""
+
+from flask import current_app, jsonify, request
+from flask_jwt_extended import (
+    JWTManager,
+    create_access_token,
+    current_user,
+    set_access_cookies,
+    verify_jwt_in_request,
+)
+from flask_jwt_extended.exceptions import CSRFError, JWTExtendedException
+from jwt.exceptions import PyJWTError
+
+from errors import Forbidden, Unauthorized
+from models import Actor, User
+
+jwt = JWTManager()
+
+
+def token_for(user):
+    """A JWT (HS256) for 24 hours, or until the person's password, role or state changes."""
+    return create_access_token(user.username, additional_claims={"sv": user.session_version})
+
+
+def sign_in(user, page):
+    """The answer to a login: its token, or for the page a cookie that no script reads."""
+    who = {"username": user.username, "role": user.role}
+    if not page:
+        return jsonify(token=token_for(user), **who)
+    response = jsonify(who)
+    set_access_cookies(response, token_for(user))
+    return response
+
+
+@jwt.user_lookup_loader
+def _person(_, claims):
+    """The token's user, if the token still stands for one; U's tokens carry no `sv` claim."""
+    if "exp" not in claims or "iat" not in claims:
+        return None
+    user = User.named(claims["sub"])
+    if user is None or user.disabled_at or user.session_version != claims.get("sv", 0):
+        return None
+    return user
+
+
+def from_session():
+    """The Actor of a bearer token, or else of the page's cookie. Raises Unauthorized, Forbidden."""
+    header = request.headers.get("Authorization")
+    if header is not None and (not header.startswith("Bearer ") or " " in header[7:]):
+        raise Unauthorized("Missing or invalid authorization header")
+    if header is None and not request.cookies.get(current_app.config["JWT_ACCESS_COOKIE_NAME"]):
+        raise Unauthorized("Missing or invalid authorization header")
+    try:
+        verify_jwt_in_request(locations=["cookies"] if header is None else ["headers"])
+    except CSRFError:
+        raise Forbidden("The CSRF token is missing or wrong") from None
+    except (JWTExtendedException, PyJWTError):
+        raise Unauthorized("Invalid or expired token") from None
+    channel = "page" if header is None else "token"
+    return Actor(current_user.id, current_user.username, current_user.role, channel)

@@ -1,0 +1,450 @@
+"""How fast the server answers over stores of several sizes: `python bench/http.py --help`.
+
+Every figure stands beside that of /health, measured right before and after it by the same clients:
+machines drift, the ratio does not.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Run as a script, this folder would hide the standard library's `http` behind this file.
+sys.path[:] = [str(ROOT), *(path for path in sys.path if path != str(ROOT / "bench"))]
+
+# ruff: noqa: E402
+import argparse
+import json
+import os
+import platform
+import random
+import subprocess
+import tempfile
+import time
+from itertools import count, cycle, product
+from typing import NamedTuple
+
+from sqlalchemy import insert
+
+import auth
+import config
+from app import create_app
+from bench import load
+from cq import unit as rules
+from models import Actor, ApiKey, Event, Unit, UnitDomain, User, db, now
+from models.base import write
+from models.proposing import digest
+
+SEED = 1
+PENDING = 1000
+BATCH = 5000
+# Zipf: the commonest tag stands on more than half of the units, the rarest on two of a hundred.
+TAGS = [f"tag{number:02}" for number in range(1, 41)]
+WEIGHTS = [1 / number for number in range(1, 41)]
+STEMS = ("lock", "cache", "token", "index", "thread", "socket", "proxy", "build", "deploy", "key")
+STEMS += (
+    "region",
+    "bucket",
+    "quota",
+    "parse",
+    "encode",
+    "schema",
+    "header",
+    "queue",
+    "port",
+    "log",
+)
+WORDS = [
+    "".join(parts)
+    for parts in product(("", "re", "pre", "un", "over"), STEMS, ("", "s", "er", "ing"))
+]
+CONFIDENCES = [0.2, 0.35, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9]
+DAYS = 60
+MOST, MOST_CLIENTS = 10_000_000, 500
+# A client goes round so many requests; a seed of its own for each.
+ROUND = 2000
+WARM = 2.0
+# The writes come last: the reads then see the store as it was filled.
+READS = ("query", "queue", "knowledge stats", "review stats")
+WRITES = ("confirm", "propose")
+SHOWN = ("health", "query", "queue", "propose", "confirm", "knowledge stats", "review stats")
+# Counted at every request, never reached.
+RATE = "1000000/second"
+
+
+class Row(NamedTuple):
+    """What was measured, and the figure as a part of the neighbouring ones of health."""
+
+    size: int
+    clients: int
+    what: str
+    figures: load.Figures
+    ratio: float | None
+
+
+# The store
+
+
+def fill(path, size):
+    """Make a database of `size` approved units and some pending ones.
+
+    (ids of the approved, an API key, the token of a reviewer's session).
+    """
+    rng = random.Random(SEED)
+    app = create_app(config.from_env({"CQ_DB_PATH": str(path)}))
+    with app.app_context():
+        ada = User.add("ada", auth.hash_password("bench"), "admin")
+        db.session.commit()
+        id, secret = auth.new_key()
+        ApiKey.add(ada.id, "bench", [], "1d", 86400, id, secret[:8], auth.key_hash(secret))
+        db.session.commit()
+        by = Actor(ada.id, ada.username, ada.role, "key")
+        change = write()
+        approved = _add(rng, by, change, size, "approved", 1)
+        _add(rng, by, change, PENDING, "pending", size + 1)
+        db.session.commit()
+        key, token = auth.key_token(id, secret), auth.token_for(ada)
+        db.engine.dispose()
+    return approved, key, token
+
+
+def _add(rng, by, change, size, status, first):
+    ids = []
+    for start in range(first, first + size, BATCH):
+        units, tags, events = [], [], []
+        for pk in range(start, min(start + BATCH, first + size)):
+            unit = _unit(rng, by, change, pk, status)
+            units.append(unit)
+            tags += [{"unit_pk": pk, "domain": domain} for domain in unit["domains"]]
+            for type in ("proposed", status)[: 2 if status == "approved" else 1]:
+                step = {"unit_pk": pk, "type": type, "by": by.name, "channel": "key"}
+                events.append({**step, "at": unit["created_at"]})
+        db.session.execute(insert(Unit), units)
+        db.session.execute(insert(UnitDomain), tags)
+        db.session.execute(insert(Event), events)
+        ids += [unit["id"] for unit in units]
+    return ids
+
+
+def _unit(rng, by, change, pk, status):
+    """A row of `units`."""
+    time = now(rng.random() * DAYS * 86400)
+    words = _words(rng)
+    return {
+        "pk": pk,
+        "id": f"ku_{rng.getrandbits(128):032x}",
+        "status": status,
+        "tier": "public" if rng.random() < 0.2 else "private",
+        "domains": words["domains"],
+        **words["insight"],
+        **words["context"],
+        "confidence": rng.choice(CONFIDENCES) if status == "approved" else rules.START,
+        "first_observed": time,
+        "last_confirmed": time,
+        "created_at": time,
+        "created_by": by.name,
+        "author_id": by.id,
+        "reviewed_by": by.name if status == "approved" else None,
+        "reviewed_at": time if status == "approved" else None,
+        "content_hash": digest(**words, extensions=None),
+        "changed": change,
+    }
+
+
+def _words(rng):
+    """What a proposal says: some 85 words, three tags."""
+    texts = {"summary": 10, "detail": 60, "action": 15}
+    return {
+        "domains": draw(rng, 3),
+        "insight": {name: " ".join(rng.choices(WORDS, k=size)) for name, size in texts.items()},
+        "context": {"languages": ["python"], "frameworks": [], "pattern": ""},
+    }
+
+
+def draw(rng, size):
+    """Different tags, by their weights."""
+    tags = []
+    while len(tags) < size:
+        tag = rng.choices(TAGS, WEIGHTS)[0]
+        if tag not in tags:
+            tags.append(tag)
+    return tags
+
+
+# The server
+
+
+class Server:
+    """`python app.py` over a database on a free port, with its defaults in all that costs time."""
+
+    def __init__(self, path):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("CQ_")}
+        asked = {
+            "CQ_DB_PATH": str(path),
+            "CQ_PORT": "0",
+            "CQ_READ_RATE": RATE,
+            "CQ_WRITE_RATE": RATE,
+            "CQ_VOTE_WINDOW": "0",
+        }
+        self.log = path.with_name("server.log")
+        self.began = time.perf_counter()
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "app.py"],
+                cwd=ROOT,
+                env={**kept, **asked},
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        for line in self.process.stdout:
+            if line.startswith("cq listens on "):
+                self.port = int(line.rsplit(":", 1)[1])
+                self.started = time.perf_counter() - self.began
+                return
+        self.stop()
+        raise load.Unanswered(f"the server does not start: {self.log.read_text()[-2000:]}")
+
+    def resident(self):
+        """The memory it holds, in MB."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        return 0.0
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+# The requests
+
+
+def request(method, path, token=None, body=b""):
+    lines = [f"{method} /api/v1{path} HTTP/1.1", f"Host: {load.HOST}"]
+    if token:
+        lines.append(f"Authorization: Bearer {token}")
+    if body:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    elif method == "POST":
+        lines.append("Content-Length: 0")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def streams(ids, key, token):
+    """{what is measured: client's number -> its endless stream of requests}."""
+    numbers = count(1)
+
+    def query(client):
+        rng = random.Random(f"query {client}")
+        drawn = (draw(rng, 2) for _ in range(ROUND))
+        paths = (f"/knowledge?domains={one}&domains={two}&limit=5" for one, two in drawn)
+        return cycle([request("GET", path, key) for path in paths])
+
+    def confirm(client):
+        rng = random.Random(f"confirm {client}")
+        chosen = (rng.choice(ids) for _ in range(ROUND))
+        return cycle([request("POST", f"/knowledge/{id}/confirmations", key) for id in chosen])
+
+    def propose(client):
+        words = _words(random.Random(f"propose {client}"))
+        words["insight"]["summary"] = "Number 000000000 " + words["insight"]["summary"]
+        head, tail = request("POST", "/knowledge", key, json.dumps(words).encode()).split(
+            b"000000000"
+        )
+        return (head + b"%09d" % number + tail for number in numbers)
+
+    def same(path, who=None):
+        return lambda client: cycle([request("GET", path, who)])
+
+    return {
+        "health": same("/health"),
+        "query": query,
+        "queue": same("/review/queue", token),
+        "knowledge stats": same("/knowledge/stats", key),
+        "review stats": same("/review/stats", token),
+        "confirm": confirm,
+        "propose": propose,
+    }
+
+
+# Measuring
+
+
+def measure(size, clients, seconds):
+    """(rows, {fact about the server: figure}) of a fresh store of one size."""
+    with tempfile.TemporaryDirectory(prefix="cq-bench-") as folder:
+        path = Path(folder) / "cq.db"
+        began = time.perf_counter()
+        asked = streams(*fill(path, size))
+        facts = {"loaded in s": time.perf_counter() - began}
+        say(f"{size} units loaded in {facts['loaded in s']:.1f} s")
+        server = Server(path)
+        try:
+            facts["listens after s"] = server.started
+            load.ask(server.port, next(asked["query"](0)))
+            facts["first query answered after s"] = time.perf_counter() - server.began
+            for what in READS:
+                load.run(server.port, [asked[what](client) for client in range(8)], WARM / 4)
+            load.run(server.port, [asked["query"](client) for client in range(8)], WARM)
+            rows = []
+            for measured in (READS, WRITES):
+                for many in clients:
+                    rows += _beside_health(server.port, asked, size, many, seconds, measured)
+            facts["resident MB"] = server.resident()
+        finally:
+            server.stop()
+    return sorted(_one_health(rows), key=lambda row: (row.clients, SHOWN.index(row.what))), facts
+
+
+def _beside_health(port, asked, size, many, seconds, measured):
+    def run(what):
+        figures = load.run(port, [asked[what](client) for client in range(many)], seconds)
+        say(f"{size} units, {many} clients, {what}: {figures.rate:.0f}/s")
+        return figures
+
+    before = run("health")
+    yield Row(size, many, "health", before, None)
+    for what in measured:
+        try:
+            figures = run(what)
+        except load.Unanswered as fault:
+            raise load.Unanswered(f"{what}, {many} clients, {size} units: {fault}") from None
+        after = run("health")
+        yield Row(size, many, what, figures, figures.rate / ((before.rate + after.rate) / 2))
+        yield Row(size, many, "health", after, None)
+        before = after
+
+
+def _one_health(rows):
+    """The rows with the mean of all of health at a number of clients in place of each."""
+    for many in dict.fromkeys(row.clients for row in rows):
+        health = [row for row in rows if row.clients == many and row.what == "health"]
+        means = (
+            sum(each) / len(health) for each in zip(*(row.figures for row in health), strict=True)
+        )
+        yield health[0]._replace(figures=load.Figures(*means))
+    yield from (row for row in rows if row.what != "health")
+
+
+def targets(rows):
+    """[(what is asked, what was measured, whether it is met)]; None where it was not measured."""
+    known = {(row.size, row.what): row for row in rows if row.clients == 8}
+    asked = [("query", 1000, 0.4), ("query", 10_000, 0.4), ("query", 100_000, 0.2)]
+    asked += [(what, 100_000, 0.2) for what in ("knowledge stats", "review stats", "queue")]
+    told = []
+    for what, size, least in asked:
+        row = known.get((size, what))
+        goal = f"{what} at {size}: at least {100 * least:.0f} % of health"
+        told.append((goal, row and f"{100 * row.ratio:.0f} %", row and row.ratio >= least))
+    few, many = known.get((1000, "query")), known.get((100_000, "query"))
+    times = many.figures.p95 / few.figures.p95 if few and many else None
+    goal = "p95 of query at 100000: at most 3 times that at 1000"
+    told.append((goal, times and f"{times:.1f} times", times and times <= 3))
+    return told
+
+
+# Telling
+
+
+def say(line):
+    """Progress: for a person who waits."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def tables(rows, facts):
+    """Three tables, each a list of rows of texts, the first one its head."""
+    measured = [["units", "clients", "what", "requests/s", "p50 ms", "p95 ms", "of health"]]
+    for size, clients, what, (rate, p50, p95), ratio in rows:
+        part = "" if ratio is None else f"{ratio:.2f}"
+        measured.append(
+            [f"{size}", f"{clients}", what, f"{rate:.0f}", f"{p50:.1f}", f"{p95:.1f}", part]
+        )
+    goals = [["target, at 8 clients", "measured", ""]]
+    for goal, figure, met in targets(rows):
+        goals.append([goal, figure or "-", "not measured" if met is None else _met(met)])
+    servers = [["units", *next(iter(facts.values()))]]
+    for size, known in facts.items():
+        servers.append([f"{size}", *(f"{figure:.1f}" for figure in known.values())])
+    return measured, goals, servers
+
+
+def _met(met):
+    return "met" if met else "missed"
+
+
+def plain(table):
+    """Columns in line, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    right = [_figures(column) for column in zip(*table[1:], strict=True)]
+    for row in table:
+        cells = zip(row, widths, right, strict=True)
+        yield "  ".join(
+            cell.rjust(width) if figure else cell.ljust(width) for cell, width, figure in cells
+        ).rstrip()
+
+
+def markdown(table):
+    right = [_figures(column) for column in zip(*table[1:], strict=True)]
+    rule = ["--:" if figure else "---" for figure in right]
+    for row in (table[0], rule, *table[1:]):
+        yield f"| {' | '.join(row)} |"
+
+
+def _figures(column):
+    return all(not cell or cell.replace(".", "", 1).isdigit() for cell in column) and any(column)
+
+
+def main():
+    options = read_options()
+    rows, facts = [], {}
+    try:
+        for size in options.sizes:
+            measured, facts[size] = measure(size, options.clients, options.seconds)
+            rows += measured
+    except load.Unanswered as fault:
+        sys.exit(f"\nNot measured: {fault}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    say("")
+    made = tables(rows, facts)
+    about = (
+        f"{os.cpu_count()} cores for server and clients together, Python "
+        f"{platform.python_version()}, {options.seconds:g} s a figure."
+    )
+    print(about)
+    for table in made:
+        print("", *plain(table), sep="\n")
+    if options.markdown:
+        parts = [about, *("\n".join(markdown(table)) for table in made)]
+        options.markdown.write_text("\n\n".join(parts) + "\n")
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=whole_numbers, default="1000,10000,100000")
+    parser.add_argument("--clients", type=whole_numbers, default="1,8,32")
+    parser.add_argument("--seconds", type=float, default=4, help="of each figure")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there too")
+    options = parser.parse_args()
+    if not 0.1 <= options.seconds <= 600:
+        parser.error("--seconds takes 0.1 to 600")
+    if options.clients[-1] > MOST_CLIENTS:
+        parser.error(f"--clients takes at most {MOST_CLIENTS}")
+    if options.markdown and not options.markdown.absolute().parent.is_dir():
+        parser.error(f"--markdown: there is no folder {options.markdown.absolute().parent}")
+    return options
+
+
+def whole_numbers(text):
+    parts = text.split(",")
+    if not all(part.isdecimal() and 0 < int(part) <= MOST for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no list of whole numbers from 1 to {MOST}, such as 1000,10000"
+        )
+    return sorted(set(map(int, parts)))
+
+
+if __name__ == "__main__":
+    main()

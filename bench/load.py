@@ -1,0 +1,116 @@
+"""A light load on an HTTP server: prebuilt requests, kept-alive sockets, one thread a client."""
+
+import gc
+import socket
+import threading
+import time
+from statistics import quantiles
+from typing import NamedTuple
+
+HOST = "127.0.0.1"
+PATIENCE = 30
+
+
+class Unanswered(Exception):
+    """An answer that is no 2xx, or none at all. What was measured beside it counts for nothing."""
+
+
+class Figures(NamedTuple):
+    """Requests a second, and the milliseconds that half and 95 % of them stayed under."""
+
+    rate: float
+    p50: float
+    p95: float
+
+
+def run(port, streams, seconds):
+    """Let one client for each of the endless `streams` of requests ask for so many seconds.
+
+    Only whole 2xx answers count. Raises Unanswered at the first other one.
+    """
+    start = threading.Barrier(len(streams) + 1)
+    stop = threading.Event()
+    kept, failures = [[] for _ in streams], []
+
+    def client(stream, took):
+        try:
+            with socket.create_connection((HOST, port), PATIENCE) as connection:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                start.wait(PATIENCE)
+                end = time.perf_counter() + seconds
+                for request in stream:
+                    asked = time.perf_counter()
+                    if asked > end or stop.is_set():
+                        break
+                    connection.sendall(request)
+                    take(connection)
+                    took.append(time.perf_counter() - asked)
+        except (OSError, Unanswered, threading.BrokenBarrierError) as fault:
+            failures.append(fault)
+            stop.set()
+            start.abort()
+
+    threads = [
+        threading.Thread(target=client, args=pair) for pair in zip(streams, kept, strict=True)
+    ]
+    gc.disable()
+    try:
+        for thread in threads:
+            thread.start()
+        try:
+            start.wait(PATIENCE)
+        except threading.BrokenBarrierError:
+            stop.set()
+        began = time.perf_counter()
+        for thread in threads:
+            thread.join()
+        lasted = time.perf_counter() - began
+    finally:
+        stop.set()
+        gc.enable()
+    if failures:
+        raise Unanswered(f"{failures[0]}")
+    took = [1000 * each for client in kept for each in client]
+    if len(took) < 2:
+        raise Unanswered(f"{len(took)} answers in {seconds} s are too few to measure")
+    cuts = quantiles(took, n=20, method="inclusive")
+    return Figures(len(took) / lasted, cuts[9], cuts[18])
+
+
+def ask(port, request):
+    """Have one request answered. Raises Unanswered."""
+    try:
+        with socket.create_connection((HOST, port), PATIENCE) as connection:
+            connection.sendall(request)
+            take(connection)
+    except OSError as fault:
+        raise Unanswered(f"{fault}") from None
+
+
+def take(connection):
+    """Read one whole answer and drop it. Raises Unanswered if it is no 2xx."""
+    head = _some(connection)
+    while (end := head.find(b"\r\n\r\n")) < 0:
+        head += _some(connection)
+    place = head.find(b"Content-Length: ", 0, end)
+    if place < 0:
+        raise Unanswered(f"an answer without Content-Length: {_line(head)}")
+    missing = int(head[place + 16 : head.find(b"\r", place)]) - (len(head) - end - 4)
+    good = head.startswith(b"HTTP/1.1 2")
+    while missing > 0:
+        more = _some(connection)
+        missing -= len(more)
+        head += b"" if good else more
+    if not good:
+        raise Unanswered(f"{_line(head)}: {head[end + 4 :][:500].decode(errors='replace')}")
+
+
+def _some(connection):
+    data = connection.recv(65536)
+    if not data:
+        raise Unanswered("the server closed the connection")
+    return data
+
+
+def _line(head):
+    return head.partition(b"\r\n")[0].decode(errors="replace")

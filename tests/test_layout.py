@@ -1,0 +1,201 @@
+"""The house rules: who imports whom, how long a file is, what the README tells."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import config
+from tests.cast import ROOT
+
+LENGTH = 320
+MODELS = {"cq.unit", "errors", "models"}
+# What each module may import of ours; a name stands for the modules below it too.
+MAY = {
+    "cq": set(),
+    "cq.unit": set(),
+    "cq.wire": {"cq", "cq.unit", "cq.wire"},
+    "config": set(),
+    "errors": set(),
+    "logs": set(),
+    "rates": set(),
+    "schemas": {"cq", "cq.wire", "cq.unit"},
+    "models": {"cq", *MODELS},
+    "auth": {"auth", "errors", "models", "rates"},
+    "index": {"cq", "cq.unit", "index", "models"},
+    "search": {"cq", "cq.unit", "index", "models"},
+    "routes": {"auth", "cq", "errors", "models", "routes", "schemas", "search"},
+    "admin": {"auth", "cq", "errors", "models", "schemas"},
+    "migrations": {"config", "migrations", "models"},
+    "app": {
+        "admin", "auth", "config", "errors", "logs", "migrations", "models", "routes", "schemas",
+        "search",
+    },
+}  # fmt: skip
+UNKNOWN = {
+    "cq": {"flask", "sqlalchemy", "numpy", "httpx", "requests", "urllib"},
+    "models": {"flask", "schemas"},
+    "schemas": {"flask", "models"},
+    "config": {"flask"},
+    "rates": {"flask"},
+    "index": {"flask"},
+}
+
+
+def modules():
+    """{dotted name: path} of the product's own Python, without scripts, benches and tests."""
+    found = {}
+    for folder in (".", "auth", "cq", "index", "models", "routes", "migrations"):
+        for path in (ROOT / folder).rglob("*.py") if folder != "." else ROOT.glob("*.py"):
+            if path.parent.name == "versions":
+                continue
+            dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[dotted.removesuffix(".__init__")] = path
+    return found
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def below(table, name):
+    """The entry of a module or of the nearest package above it."""
+    while name not in table:
+        if "." not in name:
+            return None
+        name = name.rpartition(".")[0]
+    return table[name]
+
+
+def test_every_module_imports_only_what_it_may():
+    ours = modules()
+    for name, path in ours.items():
+        allowed = below(MAY, name)
+        assert allowed is not None, f"{name} stands in no row"
+        for used in imports(path):
+            if used in ours and used != name:
+                assert any(used == one or used.startswith(f"{one}.") for one in allowed), (
+                    name,
+                    used,
+                )
+
+
+def test_no_module_knows_what_it_must_not():
+    for name, path in modules().items():
+        forbidden = below(UNKNOWN, name) or set()
+        assert not {used.partition(".")[0] for used in imports(path)} & forbidden, name
+
+
+@pytest.mark.slow
+def test_every_module_can_be_imported_first():
+    for name in modules():
+        if name in ("migrations.env", "migrations.versions"):
+            continue
+        done = subprocess.run(
+            [sys.executable, "-c", f"import {name}"], cwd=ROOT, capture_output=True
+        )
+        assert done.returncode == 0, (name, done.stderr.decode())
+
+
+def test_what_agents_install_needs_no_library_of_the_server():
+    code = (
+        "import cq.unit, cq.wire, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "marshmallow" in loaded
+    assert not loaded & {"flask", "sqlalchemy", "numpy", "werkzeug", "waitress", "flask_smorest"}
+
+
+def tracked():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        python = (str(path.relative_to(ROOT)) for path in ROOT.rglob("*.py"))
+        return [name for name in python if not name.startswith(".")]
+    return listed.stdout.split("\n")[:-1]
+
+
+def test_no_file_outgrows_a_room():
+    for name in tracked():
+        path = ROOT / name
+        if name.endswith((".py", ".js", ".css")) and not name.startswith(
+            ("tests/", "migrations/v")
+        ):
+            assert len(path.read_text().splitlines()) <= LENGTH, name
+
+
+def test_every_module_says_what_it_holds():
+    for name in tracked():
+        if name.endswith(".py") and (ROOT / name).read_text().strip():
+            assert ast.get_docstring(ast.parse((ROOT / name).read_text())), name
+
+
+def test_nothing_is_left_for_later():
+    words = re.compile(
+        r"\b(TO" r"DO|FIX" r"ME|XX" r"X|NotImplemented" r"Error)\b|mark\.(skip|xfail)"
+    )
+    for name in tracked():
+        if name.endswith((".py", ".js")):
+            assert not words.search((ROOT / name).read_text()), name
+
+
+@pytest.fixture(scope="module")
+def readme():
+    return (ROOT / "README.md").read_text()
+
+
+def test_the_readme_tells_every_variable_and_its_default(readme):
+    for name, (default, _) in config.VARIABLES.items():
+        row = re.search(rf"^\| `{name}` \| (.*?) \|", readme, re.M)
+        assert row, name
+        if default:
+            assert row[1] == f"`{default}`", name
+    assert set(re.findall(r"`(CQ_[A-Z_]+)`", readme)) <= set(config.VARIABLES)
+
+
+def test_no_variable_is_read_that_is_not_in_the_table():
+    for name in tracked():
+        if name.endswith(".py") and not name.startswith(("tests/", "bench/", "scripts/")):
+            for variable in re.findall(r"[\"'](CQ_[A-Z_]+)[\"']", (ROOT / name).read_text()):
+                assert variable in {*config.VARIABLES, "CQ_DATABASE", "CQ_MADE"}, (name, variable)
+
+
+def test_the_readme_tells_every_route(readme, app):
+    for rule in app.url_map.iter_rules():
+        if rule.rule.startswith("/api/v1/") and rule.rule != "/api/v1/health":
+            path = rule.rule.removeprefix("/api/v1").replace("<", "{").replace(">", "}")
+            for method in rule.methods - {"HEAD", "OPTIONS"}:
+                assert f"`{method} {path}`" in readme, (method, path)
+
+
+def test_the_readme_tells_every_command(readme, app):
+    for group in ("user", "key"):
+        for command in app.cli.commands[group].commands:
+            assert f"`{group} {command} " in readme or f"`{group} {command}`" in readme, command
+
+
+def test_the_readme_tells_every_target(readme):
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M)
+    for target in set(targets) - {"setup", "lint"}:
+        assert f"make {target}" in readme, target
+
+
+def test_ci_runs_the_command_of_the_readme(readme):
+    assert "\nmake test\n" in readme
+    assert (ROOT / ".ci/run").read_text().rstrip().endswith("exec make test")
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_everything_that_is_installed_is_pinned():
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements-sdk.txt"):
+        for line in (ROOT / name).read_text().splitlines():
+            if line and not line.startswith(("#", "-r")):
+                assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.]*", line), line

@@ -1,0 +1,68 @@
+"""The migrations make what the models say, once, whoever starts first."""
+
+import threading
+
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+import config
+from app import create_app
+from migrations.env_options import ours
+from models import Unit, db
+from tests.cast import SECRETS
+
+
+def test_the_migrations_give_the_tables_of_the_models(app):
+    with app.app_context(), db.engine.connect() as connection:
+        options = {"include_object": ours, "compare_type": True}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, db.metadata) == []
+
+
+def test_starting_again_changes_nothing(make_app):
+    def content(app):
+        with app.app_context():
+            rows = db.session.execute(text("SELECT sql FROM sqlite_master ORDER BY name")).all()
+            db.session.rollback()
+            return rows
+
+    first = content(make_app())
+    assert content(make_app()) == first
+
+
+def test_full_text_follows_every_change_of_a_unit(call):
+    """SQLite's own check compares the index with the words."""
+    unit = call.approve("Words that are indexed", ["words"])
+    call("POST", f"/knowledge/{unit['id']}/flags", {"reason": "stale"}, key="cleo")
+    call("PATCH", f"/review/{unit['id']}", {"insight": {"detail": "Other words"}}, user="rita")
+    with call.app.app_context():
+        db.session.execute(
+            text("INSERT INTO units_fts (units_fts, rank) VALUES ('integrity-check', 1)")
+        )
+        db.session.execute(db.delete(Unit))
+        db.session.execute(
+            text("INSERT INTO units_fts (units_fts, rank) VALUES ('integrity-check', 1)")
+        )
+        left = db.session.execute(text("SELECT rowid FROM units_fts WHERE units_fts MATCH 'words'"))
+        assert left.all() == []
+        db.session.rollback()
+
+
+def test_two_first_starts_at_once_make_one_database(tmp_path):
+    """The second waits at the lock and finds all done."""
+    settings = config.from_env({"CQ_DB_PATH": str(tmp_path / "cq.db"), **SECRETS})
+    faults = []
+
+    def start():
+        try:
+            create_app(settings)
+        except Exception as fault:
+            faults.append(fault)
+
+    threads = [threading.Thread(target=start) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
