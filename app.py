@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 
 import flask_smorest
 import waitress
@@ -102,6 +103,12 @@ def _headers(response):
     return response
 
 
+def _warm(app):
+    """Read the index before the first query asks for it."""
+    with app.app_context():
+        search.index()
+
+
 def serve():
     """Serve until a signal ends it. What cannot be served is one line on stderr and exit code 2."""
     try:
@@ -136,6 +143,7 @@ def serve():
                 "Nobody can sign in yet. Make the first admin, in this folder:\n"
                 "  .venv/bin/flask --app app user add NAME --role admin"
             )
+    threading.Thread(target=_warm, args=[app], daemon=True).start()
     shown = f"[{host}]" if ":" in host else host
     print(f"cq listens on http://{shown}:{server.effective_port}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

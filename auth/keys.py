@@ -18,6 +18,7 @@ from models import PEOPLE, Actor, ApiKey, Change, db, now
 log = logging.getLogger("cq.auth")
 
 TOUCH_EVERY = 60
+MANY = 10_000
 
 
 def new_key():
@@ -54,15 +55,16 @@ class Owners:
     """The owners of keys that were used lately, forgotten when any account or key changes."""
 
     def __init__(self):
-        self.seen = None
-        self.known = {}
+        self.kept = None, {}
 
     def get(self, key_id):
         """The row of `ApiKey.owner`, from the database at the first call after a change."""
         number = Change.last(PEOPLE)
-        if number != self.seen or len(self.known) > 10_000:
-            self.seen, self.known = number, {}
-        known = self.known
+        seen, known = self.kept
+        if number != seen or len(known) > MANY:
+            # Both in one step: what another thread reads under an older number stays with it.
+            known = {}
+            self.kept = number, known
         if key_id not in known:
             owner = ApiKey.owner(key_id)
             if owner is None:
@@ -99,7 +101,7 @@ def _touch(id):
     touched = current_app.extensions["cq_touched"]
     if time.monotonic() - touched.get(id, -TOUCH_EVERY) < TOUCH_EVERY:
         return
-    if len(touched) > 10_000:
+    if len(touched) > MANY:
         touched.clear()
     touched[id] = time.monotonic()
     try:

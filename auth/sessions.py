@@ -12,7 +12,7 @@ from flask_jwt_extended.exceptions import CSRFError, JWTExtendedException
 from jwt.exceptions import PyJWTError
 
 from errors import Forbidden, Unauthorized
-from models import Actor, User
+from models import Actor, User, db
 
 jwt = JWTManager()
 
@@ -57,4 +57,7 @@ def from_session():
     except (JWTExtendedException, PyJWTError):
         raise Unauthorized("Invalid or expired token") from None
     channel = "page" if header is None else "token"
-    return Actor(current_user.id, current_user.username, current_user.role, channel)
+    actor = Actor(current_user.id, current_user.username, current_user.role, channel)
+    # The view reads what is true now, not what was when its caller was looked up.
+    db.session.rollback()
+    return actor

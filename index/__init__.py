@@ -11,6 +11,7 @@ import threading
 
 import numpy as np
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
 from cq import unit as rules
 from index.order import GONE, PRIVATE, PUBLIC, Asked, Growing, Order
@@ -69,6 +70,9 @@ class Index:
                 self._read(number)
 
     def _read(self, number):
+        """Take in all up to this number, in a transaction of its own: one that began earlier, as
+        the request's may have, would not see it all.
+        """
         statement = select(
             Unit.pk,
             Unit.id,
@@ -85,8 +89,21 @@ class Index:
         whole = not self.seen
         if whole:
             statement = statement.where(Unit.status == "approved")
+        try:
+            with db.engine.connect() as connection:
+                self._take(connection.execution_options(yield_per=5000).execute(statement), whole)
+        except SQLAlchemyError:
+            # Half of it may be taken in: begin anew at the next call.
+            self._clear()
+            raise
+        self.seen = number
+        self.remembered = {}
+        if whole or len(self.aside) > ASIDE:
+            self._arrange()
+
+    def _take(self, rows, whole):
         fresh, postings, aside = [], {}, {}
-        for row in db.session.execute(statement.execution_options(yield_per=5000)):
+        for row in rows:
             words = set(_words(row))
             slot = self.slots.get(row.pk)
             if slot is not None:
@@ -110,11 +127,7 @@ class Index:
             self.columns[name].extend(values)
         for word, slots in postings.items():
             self.postings.setdefault(word, Growing(np.int32)).extend(slots)
-        self.seen = number
         self.aside.update(aside)
-        self.remembered = {}
-        if whole or len(self.aside) > ASIDE:
-            self._arrange()
 
     def _drop(self, pk, slot):
         if slot is not None:

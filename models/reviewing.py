@@ -7,7 +7,7 @@ from errors import Conflict, Forbidden
 from models.base import db, now, offset, write
 from models.history import Event, Revision
 from models.marks import Flag, Vote
-from models.proposing import digest, shifted
+from models.proposing import shifted
 
 
 class Reviewing:
@@ -153,7 +153,6 @@ class Reviewing:
                 )
             )
         content = unit.content()
-        unit.content_hash = digest(**content, extensions=unit.extensions)
         unit.changed = change
         db.session.add(
             Revision(unit_pk=unit.pk, number=unit.revision, content=content, by=by.name, at=now())

@@ -1,9 +1,11 @@
 """Finding by tags: U's ranking, whatever the index does to be fast."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import search
 from cq import unit as rules
 from models import Unit, db
 from models.base import write
@@ -80,8 +82,6 @@ def plain_ranking(units, asked, limit, public_only):
 
 def test_the_index_ranks_like_the_plain_rule_through_any_change(app, actor):
     """Thousands of units with few values, so that ties abound, changed in every way meanwhile."""
-    import search
-
     rng = random.Random(7)
     tags = [f"t{number}" for number in range(14)]
     units = {}
@@ -153,6 +153,16 @@ def test_the_index_ranks_like_the_plain_rule_through_any_change(app, actor):
                 changed.append({**units[pk], "tier": "public", "status": "approved"})
         store(changed + [row(3001 + 20 * step + more) for more in range(20)])
         check()
+
+
+def test_the_index_misses_nothing_that_was_decided_while_a_request_was_reading(app, call):
+    """A reader's snapshot from before a decision must not be what the index takes for the state."""
+    with app.app_context():
+        assert db.session.query(Unit).count() == 0
+        with ThreadPoolExecutor() as elsewhere:
+            unit = elsewhere.submit(call.approve, "decided meanwhile", ["meanwhile"]).result()
+        search.index()
+    assert call.found(domains="meanwhile") == [unit["id"]]
 
 
 def test_only_approved_units_are_found(call):
