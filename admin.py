@@ -40,7 +40,10 @@ def _done(verb, *args, **kwargs):
 
 def _password(from_stdin):
     if from_stdin:
-        password = sys.stdin.readline().rstrip("\r\n")
+        try:
+            password = sys.stdin.readline().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise Refused("The password is not UTF-8 text.") from None
     else:
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True)
     try:

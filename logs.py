@@ -9,7 +9,8 @@ import uuid
 
 from flask import g, has_request_context, request
 
-KEY = re.compile(r"cqa\.v1\.[\w.~%-]*", re.IGNORECASE)
+# An API key, and a session's token, wherever somebody put them.
+SECRET = re.compile(r"cqa\.v1\.[\w.~%-]*|eyJ[\w-]+\.[\w-]+\.[\w-]*", re.IGNORECASE)
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 access = logging.getLogger("cq.access")
@@ -29,7 +30,7 @@ class Lines(logging.Formatter):
         line.update(getattr(record, "fields", {}))
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return KEY.sub("cqa.v1.[hidden]", json.dumps(line, ensure_ascii=False))
+        return SECRET.sub("[hidden]", json.dumps(line, ensure_ascii=False))
 
 
 def start(level):

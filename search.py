@@ -1,89 +1,20 @@
 """Answer a query: candidates by tag and by text, ranked, and the JSON of those that won."""
 
 import json
-import re
 import threading
-import unicodedata
 from collections import OrderedDict
 
 from flask import current_app
-from sqlalchemy import text
 
 from cq import unit as rules
 from index import Index
-from models import Unit, db
+from models import Unit, full_text
 
-# Words that stand in every text and tell none apart.
-STOP = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "but",
-        "by",
-        "can",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "may",
-        "my",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "our",
-        "so",
-        "than",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "this",
-        "to",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "why",
-        "will",
-        "with",
-        "you",
-        "your",
-    ]
-)
-WORDS = 32
 # Reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009): each list adds 1 / (K + rank).
 K = 60
 DEPTH = 50
 # How far confidence moves a fused rank: from 0 to 1 about six places.
 CONFIDENCE = 0.1
-# bm25 weights of summary, detail, action and domains.
-FIELDS = (2.0, 1.0, 1.0, 2.0)
 SHELF_BYTES = 32 * 1024 * 1024
 
 
@@ -121,18 +52,18 @@ def index():
     return followed
 
 
-def find(domains=None, q="", languages=(), frameworks=(), pattern="", limit=5, private=True):
+def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5, private=True):
     """[(row number, parts of its score)] of the best approved units, best first.
 
     Tags alone rank as U does: relevance * confidence. With a question, the ranks by tag and by text
     are fused, and confidence breaks what is near.
     """
     tags = (domains or [], languages, frameworks, rules.fold(pattern))
-    if not q.strip():
+    if not q or rules.is_blank(q):
         ranked = index().rank(*tags, limit=limit, private=private)
         return [(pk, {"domain": score, "score": score}) for pk, score in ranked]
     by_tag = index().rank(*tags, limit=DEPTH, private=private)
-    by_text = matching(q, DEPTH, private)
+    by_text = full_text.matching(q, DEPTH, private)
     parts = {}
     for rank, (pk, score) in enumerate(by_tag, 1):
         parts[pk] = {"domain": score, "text": 0.0, "score": 1 / (K + rank)}
@@ -143,40 +74,6 @@ def find(domains=None, q="", languages=(), frameworks=(), pattern="", limit=5, p
     for pk, confidence in index().confidences(parts).items():
         parts[pk]["score"] *= 1 + CONFIDENCE * (confidence - rules.START)
     return sorted(parts.items(), key=lambda found: -found[1]["score"])[:limit]
-
-
-def expression(q, every):
-    """The words of a question as an FTS5 expression, each quoted so that none is an operator.
-
-    `every` asks for all of them. None if there is no word.
-    """
-    words = [word.casefold() for word in re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", q))]
-    words = list(dict.fromkeys(words))
-    words = [word for word in words if word not in STOP] or words
-    return (" AND " if every else " OR ").join(f'"{word}"' for word in words[:WORDS]) or None
-
-
-def matching(q, limit, private=True):
-    """[(row number, bm25 score, more is better)]: units with all words, then those with any."""
-    found = {}
-    for every in (True, False):
-        asked = expression(q, every)
-        if asked and len(found) < limit:
-            rows = db.session.execute(
-                text(_MATCHING.format(tier="" if private else "AND u.tier = 'public'")),
-                {"asked": asked, "limit": limit},
-            )
-            for pk, score in rows:
-                found.setdefault(pk, -score)
-    return list(found.items())[:limit]
-
-
-_MATCHING = f"""
-    SELECT u.pk, bm25(units_fts, {", ".join(map(str, FIELDS))}) AS score
-    FROM units_fts JOIN units u ON u.pk = units_fts.rowid
-    WHERE units_fts MATCH :asked AND u.status = 'approved' {{tier}}
-    ORDER BY score, u.id DESC LIMIT :limit
-"""
 
 
 def render(pks):

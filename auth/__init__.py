@@ -63,9 +63,16 @@ def refuse_other_sites():
     if site:
         foreign = site not in ("same-origin", "none")
     else:
-        foreign = bool(origin) and urlsplit(origin).netloc != request.host
+        foreign = bool(origin) and _host(origin) != request.host
     if foreign:
         raise Forbidden("Requests from another site are refused")
+
+
+def _host(origin):
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def agent_required(view):

@@ -19,6 +19,8 @@ def hash_password(password):
     """bcrypt, cost 12. Raises ValueError with a text for whoever chose the password."""
     if not password.strip():
         raise ValueError("A password must not be blank")
+    if not password.isprintable():
+        raise ValueError("A password must not contain control characters")
     if len(password.encode()) > PASSWORD_BYTES:
         raise ValueError(f"A password takes at most {PASSWORD_BYTES} bytes")
     return bcrypt.hashpw(password.encode(), bcrypt.gensalt()).decode()

@@ -5,6 +5,7 @@ from flask_jwt_extended import (
     JWTManager,
     create_access_token,
     current_user,
+    get_jwt,
     set_access_cookies,
     verify_jwt_in_request,
 )
@@ -17,18 +18,22 @@ from models import Actor, User, db
 jwt = JWTManager()
 
 
-def token_for(user):
-    """A JWT (HS256) for 24 hours, or until the person's password, role or state changes."""
-    return create_access_token(user.username, additional_claims={"sv": user.session_version})
+def token_for(user, channel="token"):
+    """A JWT (HS256) for 24 hours, or until the person's password, role or state changes.
+
+    It says for which channel it was made: one that a program was given is no page's cookie.
+    """
+    claims = {"sv": user.session_version, "channel": channel}
+    return create_access_token(user.username, additional_claims=claims)
 
 
 def sign_in(user, page):
-    """The answer to a login: its token, or for the page a cookie that no script reads."""
+    """The answer to a login: with its token, or for the page a cookie that no script reads."""
     who = {"username": user.username, "role": user.role}
     if not page:
         return jsonify(token=token_for(user), **who)
     response = jsonify(who)
-    set_access_cookies(response, token_for(user))
+    set_access_cookies(response, token_for(user, "page"))
     return response
 
 
@@ -57,6 +62,8 @@ def from_session():
     except (JWTExtendedException, PyJWTError):
         raise Unauthorized("Invalid or expired token") from None
     channel = "page" if header is None else "token"
+    if get_jwt().get("channel", "token") != channel:
+        raise Unauthorized("Invalid or expired token")
     actor = Actor(current_user.id, current_user.username, current_user.role, channel)
     # The view reads what is true now, not what was when its caller was looked up.
     db.session.rollback()

@@ -1,7 +1,7 @@
 """How fast the server answers over stores of several sizes: `python bench/http.py --help`.
 
-Every figure stands beside that of /health, measured right before and after it by the same clients:
-machines drift, the ratio does not.
+Machines drift: what is measured takes turns with /health, and each turn is compared with the two
+of health right before and after it.
 """
 
 import sys
@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import time
 from itertools import count, cycle, product
+from statistics import median
 from typing import NamedTuple
 
 from sqlalchemy import insert
@@ -63,6 +64,8 @@ MOST, MOST_CLIENTS = 10_000_000, 500
 # A client goes round so many requests; a seed of its own for each.
 ROUND = 2000
 WARM = 2.0
+# So many turns with health make a figure.
+TURNS = 4
 # The writes come last: the reads then see the store as it was filled.
 READS = ("query", "queue", "knowledge stats", "review stats")
 WRITES = ("confirm", "propose")
@@ -72,13 +75,13 @@ RATE = "1000000/second"
 
 
 class Row(NamedTuple):
-    """What was measured, and the figure as a part of the neighbouring ones of health."""
+    """What was measured; its rate as a part of that of health, the median of all turns."""
 
     size: int
     clients: int
     what: str
-    figures: load.Figures
-    ratio: float | None
+    run: load.Run
+    ratio: float | None = None
 
 
 # The store
@@ -297,33 +300,34 @@ def measure(size, clients, seconds):
     return sorted(_one_health(rows), key=lambda row: (row.clients, SHOWN.index(row.what))), facts
 
 
-def _beside_health(port, asked, size, many, seconds, measured):
-    def run(what):
-        figures = load.run(port, [asked[what](client) for client in range(many)], seconds)
-        say(f"{size} units, {many} clients, {what}: {figures.rate:.0f}/s")
-        return figures
+def _beside_health(port, asked, size, many, seconds, whats):
+    """A row for each of them, and one for health."""
 
-    before = run("health")
-    yield Row(size, many, "health", before, None)
-    for what in measured:
+    def turn(what, streams):
         try:
-            figures = run(what)
+            return load.run(port, streams, seconds / TURNS)
         except load.Unanswered as fault:
             raise load.Unanswered(f"{what}, {many} clients, {size} units: {fault}") from None
-        after = run("health")
-        yield Row(size, many, what, figures, figures.rate / ((before.rate + after.rate) / 2))
-        yield Row(size, many, "health", after, None)
-        before = after
+
+    alive = [asked["health"](client) for client in range(many)]
+    health = [turn("health", alive)]
+    for what in whats:
+        streams = [asked[what](client) for client in range(many)]
+        turns, parts = [], []
+        for _ in range(TURNS):
+            turns.append(turn(what, streams))
+            health.append(turn("health", alive))
+            parts.append(2 * turns[-1].rate / (health[-2].rate + health[-1].rate))
+        yield Row(size, many, what, load.together(turns), median(parts))
+        say(f"{size} units, {many} clients, {what}: {median(parts):.2f} of health")
+    yield Row(size, many, "health", load.together(health))
 
 
 def _one_health(rows):
-    """The rows with the mean of all of health at a number of clients in place of each."""
+    """The rows with all of health at a number of clients as one."""
     for many in dict.fromkeys(row.clients for row in rows):
         health = [row for row in rows if row.clients == many and row.what == "health"]
-        means = (
-            sum(each) / len(health) for each in zip(*(row.figures for row in health), strict=True)
-        )
-        yield health[0]._replace(figures=load.Figures(*means))
+        yield health[0]._replace(run=load.together(row.run for row in health))
     yield from (row for row in rows if row.what != "health")
 
 
@@ -338,7 +342,7 @@ def targets(rows):
         goal = f"{what} at {size}: at least {100 * least:.0f} % of health"
         told.append((goal, row and f"{100 * row.ratio:.0f} %", row and row.ratio >= least))
     few, many = known.get((1000, "query")), known.get((100_000, "query"))
-    times = many.figures.p95 / few.figures.p95 if few and many else None
+    times = many.run.within(95) / few.run.within(95) if few and many else None
     goal = "p95 of query at 100000: at most 3 times that at 1000"
     told.append((goal, times and f"{times:.1f} times", times and times <= 3))
     return told
@@ -356,11 +360,10 @@ def say(line):
 def tables(rows, facts):
     """Three tables, each a list of rows of texts, the first one its head."""
     measured = [["units", "clients", "what", "requests/s", "p50 ms", "p95 ms", "of health"]]
-    for size, clients, what, (rate, p50, p95), ratio in rows:
+    for size, clients, what, run, ratio in rows:
+        figures = [f"{run.rate:.0f}", f"{run.within(50):.1f}", f"{run.within(95):.1f}"]
         part = "" if ratio is None else f"{ratio:.2f}"
-        measured.append(
-            [f"{size}", f"{clients}", what, f"{rate:.0f}", f"{p50:.1f}", f"{p95:.1f}", part]
-        )
+        measured.append([f"{size}", f"{clients}", what, *figures, part])
     goals = [["target, at 8 clients", "measured", ""]]
     for goal, figure, met in targets(rows):
         goals.append([goal, figure or "-", "not measured" if met is None else _met(met)])

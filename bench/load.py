@@ -15,12 +15,26 @@ class Unanswered(Exception):
     """An answer that is no 2xx, or none at all. What was measured beside it counts for nothing."""
 
 
-class Figures(NamedTuple):
-    """Requests a second, and the milliseconds that half and 95 % of them stayed under."""
+class Run(NamedTuple):
+    """The milliseconds that each request took, and the seconds that all of them lasted."""
 
-    rate: float
-    p50: float
-    p95: float
+    took: list
+    lasted: float
+
+    @property
+    def rate(self):
+        """Requests a second."""
+        return len(self.took) / self.lasted
+
+    def within(self, percent):
+        """The milliseconds that so many of a hundred requests stayed under."""
+        return quantiles(self.took, n=100, method="inclusive")[percent - 1]
+
+
+def together(runs):
+    """One run that stands for them all."""
+    runs = list(runs)
+    return Run([each for run in runs for each in run.took], sum(run.lasted for run in runs))
 
 
 def run(port, streams, seconds):
@@ -73,8 +87,7 @@ def run(port, streams, seconds):
     took = [1000 * each for client in kept for each in client]
     if len(took) < 2:
         raise Unanswered(f"{len(took)} answers in {seconds} s are too few to measure")
-    cuts = quantiles(took, n=20, method="inclusive")
-    return Figures(len(took) / lasted, cuts[9], cuts[18])
+    return Run(took, lasted)
 
 
 def ask(port, request):

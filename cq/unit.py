@@ -47,12 +47,19 @@ def fold(text):
 
 def normalise(tags):
     """Fold each tag, drop blanks and repeats, keep the order of first appearance."""
-    return list(dict.fromkeys(tag for tag in map(fold, tags) if tag))
+    return list(dict.fromkeys(tag for tag in map(fold, tags) if not is_blank(tag)))
+
+
+# Letters and a symbol that Unicode calls visible and no font draws: Hangul fillers, empty braille.
+_DRAWN_AS_NOTHING = frozenset("\u115f\u1160\u3164\uffa0\u2800")
 
 
 def is_blank(text):
-    """Whether nothing would be seen: only spaces, controls and invisible characters."""
-    return not any(char.isprintable() and not char.isspace() for char in text)
+    """Whether nothing would be seen: only spaces, controls, marks alone and invisible letters."""
+    return not any(
+        unicodedata.category(char)[0] not in "CZM" and char not in _DRAWN_AS_NOTHING
+        for char in text
+    )
 
 
 def shift(confidence, step):

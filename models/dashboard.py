@@ -31,7 +31,7 @@ def activity(limit=20):
     """The latest step of each unit, newest first; an approval takes the place of the proposal."""
     later = aliased(Event)
     rows = db.session.execute(
-        select(Event.type, Event.by, Event.at, Unit.id, Unit.summary, Unit.first_observed)
+        select(Event.type, Event.by, Event.at, Unit.id, Unit.summary)
         .join(Unit, Unit.pk == Event.unit_pk)
         .where(
             Event.type.in_(STEPS),
@@ -46,12 +46,11 @@ def activity(limit=20):
         .limit(limit)
     )
     feed = []
-    for type, by, at, id, summary, observed in rows:
+    for type, by, at, id, summary in rows:
         entry = {"type": STEPS[type], "unit_id": id, "summary": summary}
-        if entry["type"] == "proposed":
-            feed.append({**entry, "timestamp": offset(observed)})
-        else:
-            feed.append({**entry, "reviewed_by": by, "timestamp": offset(at)})
+        if entry["type"] != "proposed":
+            entry["reviewed_by"] = by
+        feed.append({**entry, "timestamp": offset(at)})
     return feed
 
 

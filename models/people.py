@@ -1,7 +1,7 @@
 """Reviewers and contributors, and the API keys of their agents. Hashing stands in `auth`."""
 
 from datetime import UTC, datetime, timedelta
-from time import time
+from secrets import randbits
 from typing import NamedTuple
 
 from sqlalchemy import ForeignKey, Index, delete, exists, func, select, update
@@ -54,7 +54,7 @@ class User(db.Model):
     def add(cls, username, password_hash, role):
         """A new account; the first of all is admin whatever was asked, or nobody could be made.
 
-        Its session version starts at the time, so that no token of a deleted namesake fits.
+        Its session version starts at random, so that no token of a deleted namesake fits.
         """
         write(PEOPLE)
         if cls.named(username):
@@ -64,7 +64,7 @@ class User(db.Model):
             username=username,
             password_hash=password_hash,
             role="admin" if first else role,
-            session_version=int(time()),
+            session_version=randbits(31),
             created_at=now(),
         )
         db.session.add(user)

@@ -4,10 +4,11 @@ import hashlib
 import json
 import unicodedata
 
-from sqlalchemy import Numeric, case, cast, exists, func, select, update
+from sqlalchemy import Numeric, case, cast, delete, exists, func, insert, select, update
 
 from cq import unit as rules
 from errors import Conflict, Invalid
+from models import full_text
 from models.base import db, now, write
 from models.history import Event
 from models.marks import Flag, UnitDomain, Vote
@@ -46,7 +47,7 @@ class Proposing:
             )
             db.session.add(unit)
             db.session.flush()
-            unit._tag()
+            unit.index_words()
             Event.add(unit, "proposed", by, at=time)
         return unit
 
@@ -122,12 +123,14 @@ class Proposing:
         db.session.flush()
         return cls.find(unit_id)
 
-    def _tag(self):
-        db.session.execute(UnitDomain.__table__.delete().where(UnitDomain.unit_pk == self.pk))
+    def index_words(self):
+        """Make the unit findable by its tags and its words, and by no earlier ones."""
+        db.session.execute(delete(UnitDomain).where(UnitDomain.unit_pk == self.pk))
         db.session.execute(
-            UnitDomain.__table__.insert(),
+            insert(UnitDomain),
             [{"unit_pk": self.pk, "domain": domain} for domain in self.domains],
         )
+        full_text.replace(self.pk, self.summary, self.detail, self.action, self.domains)
 
 
 def shifted(column, step):
@@ -140,8 +143,7 @@ def shifted(column, step):
 def digest(domains, insight, context, extensions):
     """The hash by which a proposal is known again: spelling of tags and white space aside."""
     words = {
-        name: " ".join(unicodedata.normalize("NFKC", text).split())
-        for name, text in insight.items()
+        name: " ".join(unicodedata.normalize("NFC", text).split()) for name, text in insight.items()
     }
     lists = {
         name: value if isinstance(value, str) else sorted(map(rules.fold, value))

@@ -19,13 +19,13 @@ class Reviewing:
 
         `revision` is the one that was read, if that matters; `own=False` forbids one's own.
         """
-        values = {"tier": tier} if tier and status == "approved" else {}
+        values = {"tier": tier or "private"} if status == "approved" else {}
         unit = cls._move(
             unit_id,
             by,
             ("pending",),
             own,
-            cls.revision == revision if revision else None,
+            seen=revision,
             status=status,
             reviewed_by=by.name,
             reviewed_at=now(),
@@ -106,7 +106,11 @@ class Reviewing:
         )
         carried = db.session.execute(
             update(Vote)
-            .where(Vote.unit_pk == unit.pk, Vote.kind == "confirm", Vote.user_id.not_in(already))
+            .where(
+                Vote.unit_pk == unit.pk,
+                Vote.kind == "confirm",
+                or_(Vote.user_id.is_(None), Vote.user_id.not_in(already)),
+            )
             .values(unit_pk=heir.pk)
             .execution_options(synchronize_session=False)
         ).rowcount
@@ -137,7 +141,7 @@ class Reviewing:
             ("pending", "approved"),
             own,
             or_(cls.status == "pending", cls.open_flags > 0),
-            cls.revision == revision if revision else None,
+            seen=revision,
             **fresh,
             revision=cls.revision + 1,
             open_flags=0,
@@ -158,16 +162,20 @@ class Reviewing:
             Revision(unit_pk=unit.pk, number=unit.revision, content=content, by=by.name, at=now())
         )
         unit._answer(by)
-        unit._tag()
+        unit.index_words()
         Event.add(unit, "edited", by, revision=unit.revision)
         return unit
 
     @classmethod
-    def _move(cls, unit_id, by, before, own, *conditions, **values):
-        """One conditional UPDATE from one of the statuses `before`; no row changed is a refusal."""
+    def _move(cls, unit_id, by, before, own, *conditions, seen=None, **values):
+        """One conditional UPDATE from one of the statuses `before`; no row changed is a refusal.
+
+        `seen` is the revision that was read, if that matters.
+        """
         change = write()
-        where = [cls.id == unit_id, cls.status.in_(before)]
-        where += [condition for condition in conditions if condition is not None]
+        where = [cls.id == unit_id, cls.status.in_(before), *conditions]
+        if seen:
+            where.append(cls.revision == seen)
         if not own:
             where.append(or_(cls.author_id.is_(None), cls.author_id != by.id))
         done = db.session.execute(update(cls).where(*where).values(changed=change, **values))
@@ -175,15 +183,15 @@ class Reviewing:
         if not done.rowcount:
             if not own and unit.author_id == by.id:
                 raise Forbidden("This server does not let people review their own proposals")
-            raise Conflict(unit.standing(before))
+            raise Conflict(unit.standing(before, seen))
         return unit
 
-    def standing(self, before):
-        """Why a step from one of the statuses `before` was refused."""
+    def standing(self, before, seen):
+        """Why a step from one of the statuses `before`, of this revision if any, was refused."""
         if self.status in before:
-            if self.status == "approved":
-                return "Knowledge unit has no unanswered flag"
-            return f"Knowledge unit was edited meanwhile; it is at revision {self.revision}"
+            if seen and seen != self.revision:
+                return f"Knowledge unit was edited meanwhile; it is at revision {self.revision}"
+            return "Knowledge unit has no unanswered flag"
         if self.reviewed_by is None:
             return f"Knowledge unit is {self.status}"
         return (

@@ -6,6 +6,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
+import pytest
 from sqlalchemy import text
 
 from models import db
@@ -248,6 +249,14 @@ def test_a_repeat_answers_the_unit_as_it_is_by_now(call):
     assert item(call, first)["status"] == "approved"
 
 
+def test_a_repeat_is_known_by_the_words_that_were_sent(call):
+    """A reviewer who edits meanwhile does not make the retry a second unit."""
+    first = call.propose("First words")
+    words = {"insight": {"summary": "Better words"}}
+    assert call("PATCH", f"/review/{first['id']}", words, user="rita").status_code == 200
+    assert call.propose("First words")["id"] == first["id"]
+
+
 def test_a_key_that_cannot_be_kept_is_refused(call):
     for key in ("", "k" * 256, "caf\xe9", "a\tb"):
         headers = {"Idempotency-Key": key}
@@ -270,6 +279,7 @@ def test_repeats_at_the_same_time_make_one_unit(call):
         assert proposed(call) == number
 
 
+@pytest.mark.slow
 def test_a_repeat_after_a_cut_connection_makes_no_second_unit(serve, call):
     """Row 30: the first answer is never read."""
     address = urlsplit(serve().url)

@@ -4,7 +4,6 @@ import base64
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-import pytest
 from sqlalchemy import text
 
 from models import db, now
@@ -105,31 +104,27 @@ def test_offset_paging_takes_every_unit_once(call, app):
     assert [(page["limit"], page["offset"]) for page in pages] == [(2, 0), (2, 2), (2, 4), (2, 6)]
 
 
-@pytest.mark.parametrize("path", ["queue", "attention"])
-def test_a_cursor_neither_skips_nor_repeats_while_others_decide(call, app, path):
+def test_a_cursor_neither_skips_nor_repeats_while_others_decide(call, app):
     """Units leave behind the cursor and ahead of it, and new ones join at the end."""
-
-    def make(number):
-        return (
-            call.propose(f"unit {number}") if path == "queue" else disputed(call, f"unit {number}")
-        )
-
-    verb = "approve" if path == "queue" else "keep"
-    units = [make(number) for number in range(7)]
-    alter(app, "UPDATE units SET created_at = :at", at=now())
-    units.sort(key=lambda unit: unit["id"])
-    first = queue(call, path, limit=2)
-    assert ids(first["items"]) == [unit["id"] for unit in units[:2]]
-    assert review(call, units[0], verb).status_code == 200
-    assert review(call, units[1], verb).status_code == 200
-    second = queue(call, path, limit=2, cursor=first["next_cursor"])
-    assert ids(second["items"]) == [unit["id"] for unit in units[2:4]]
-    assert review(call, units[4], verb).status_code == 200
-    late = make("late")
-    rest = queue(call, path, limit=3, cursor=second["next_cursor"])
-    assert ids(rest["items"]) == [units[5]["id"], units[6]["id"], late["id"]]
-    assert rest["next_cursor"] is None
-    assert rest["total"] == 5
+    for path, make, verb in (
+        ("queue", call.propose, "approve"),
+        ("attention", partial(disputed, call), "keep"),
+    ):
+        units = [make(f"{path} {number}") for number in range(7)]
+        alter(app, "UPDATE units SET created_at = :at", at=now())
+        units.sort(key=lambda unit: unit["id"])
+        first = queue(call, path, limit=2)
+        assert ids(first["items"]) == [unit["id"] for unit in units[:2]]
+        assert review(call, units[0], verb).status_code == 200
+        assert review(call, units[1], verb).status_code == 200
+        second = queue(call, path, limit=2, cursor=first["next_cursor"])
+        assert ids(second["items"]) == [unit["id"] for unit in units[2:4]]
+        assert review(call, units[4], verb).status_code == 200
+        late = make(f"{path} late")
+        rest = queue(call, path, limit=3, cursor=second["next_cursor"])
+        assert ids(rest["items"]) == [units[5]["id"], units[6]["id"], late["id"]]
+        assert rest["next_cursor"] is None
+        assert rest["total"] == 5
 
 
 def test_the_last_page_has_no_cursor(call):
@@ -285,36 +280,38 @@ def test_all_of_a_long_list_is_reached(call, app):
 # Deciding
 
 
-@pytest.mark.parametrize(("verb", "status"), [("approve", "approved"), ("reject", "rejected")])
-def test_a_decision_answers_who_and_when(call, verb, status):
-    unit = call.propose()
-    before = now()[:26]
-    answer = review(call, unit, verb)
-    assert answer.status_code == 200
-    told = answer.json
-    assert list(told) == ["unit_id", "status", "reviewed_by", "reviewed_at"]
-    assert (told["unit_id"], told["status"]) == (unit["id"], status)
-    assert told["reviewed_by"] == "rita"
-    assert before <= told["reviewed_at"][:26] <= now()[:26]
-    assert told["reviewed_at"].endswith("+00:00")
-    shown = item(call, unit)
-    assert (shown["status"], shown["reviewed_by"]) == (status, "rita")
-    assert shown["reviewed_at"] == told["reviewed_at"]
+DECISIONS = {"approve": "approved", "reject": "rejected"}
+
+
+def test_a_decision_answers_who_and_when(call):
+    for verb, status in DECISIONS.items():
+        unit = call.propose(verb)
+        before = now()[:26]
+        answer = review(call, unit, verb)
+        assert answer.status_code == 200
+        told = answer.json
+        assert list(told) == ["unit_id", "status", "reviewed_by", "reviewed_at"]
+        assert (told["unit_id"], told["status"]) == (unit["id"], status)
+        assert told["reviewed_by"] == "rita"
+        assert before <= told["reviewed_at"][:26] <= now()[:26]
+        assert told["reviewed_at"].endswith("+00:00")
+        shown = item(call, unit)
+        assert (shown["status"], shown["reviewed_by"]) == (status, "rita")
+        assert shown["reviewed_at"] == told["reviewed_at"]
     assert queue(call)["total"] == 0
 
 
-@pytest.mark.parametrize("verb", ["approve", "reject"])
-def test_the_second_reviewer_gets_a_conflict_that_names_the_first(call, verb):
-    unit = call.propose()
-    at = review(call, unit, verb).json["reviewed_at"]
-    before = item(call, unit)
-    for again in ("approve", "reject"):
-        answer = review(call, unit, again, user="ada")
-        assert answer.status_code == 409
-        past = {"approve": "approved", "reject": "rejected"}[verb]
-        assert answer.json == {"detail": f"Knowledge unit already {past} by rita at {at}"}
-    assert item(call, unit) == before
-    assert events(call, unit) == [("proposed", "carl"), (past, "rita")]
+def test_the_second_reviewer_gets_a_conflict_that_names_the_first(call):
+    for verb, status in DECISIONS.items():
+        unit = call.propose(verb)
+        at = review(call, unit, verb).json["reviewed_at"]
+        before = item(call, unit)
+        for again in DECISIONS:
+            answer = review(call, unit, again, user="ada")
+            assert answer.status_code == 409
+            assert answer.json == {"detail": f"Knowledge unit already {status} by rita at {at}"}
+        assert item(call, unit) == before
+        assert events(call, unit) == [("proposed", "carl"), (status, "rita")]
 
 
 def test_of_decisions_at_the_same_time_one_wins(call):
@@ -432,27 +429,27 @@ def test_proposals_are_ones_own_newest_first_in_every_state(call):
 # Undoing
 
 
-@pytest.mark.parametrize("before", ["approve", "reject", "retire"])
-def test_a_decision_is_undone(call, before):
-    unit = call.propose("undone", ["u"])
-    if before == "retire":
-        review(call, unit, "approve")
-    assert review(call, unit, before, {"reason": "first thought"}).status_code == 200
-    answer = review(call, unit, "reopen", {"reason": "second thought"}, user="ada")
-    assert answer.json == {
-        "unit_id": unit["id"],
-        "status": "pending",
-        "reviewed_by": None,
-        "reviewed_at": None,
-    }
-    assert call.found(domains="u") == []
-    assert ids(queue(call)["items"]) == [unit["id"]]
-    shown = item(call, unit)
-    assert (shown["status"], shown["reviewed_by"], shown["reason"]) == ("pending", None, None)
-    last = history(call, unit)["events"][-1]
-    assert (last["type"], last["by"], last["reason"]) == ("reopened", "ada", "second thought")
-    assert review(call, unit, "approve").status_code == 200
-    assert call.found(domains="u") == [unit["id"]]
+def test_a_decision_is_undone(call):
+    for before in ("approve", "reject", "retire"):
+        unit = call.propose(f"undone {before}", [before])
+        if before == "retire":
+            review(call, unit, "approve")
+        assert review(call, unit, before, {"reason": "first thought"}).status_code == 200
+        answer = review(call, unit, "reopen", {"reason": "second thought"}, user="ada")
+        assert answer.json == {
+            "unit_id": unit["id"],
+            "status": "pending",
+            "reviewed_by": None,
+            "reviewed_at": None,
+        }
+        assert call.found(domains=before) == []
+        assert ids(queue(call)["items"]) == [unit["id"]]
+        shown = item(call, unit)
+        assert (shown["status"], shown["reviewed_by"], shown["reason"]) == ("pending", None, None)
+        last = history(call, unit)["events"][-1]
+        assert (last["type"], last["by"], last["reason"]) == ("reopened", "ada", "second thought")
+        assert review(call, unit, "approve").status_code == 200
+        assert call.found(domains=before) == [unit["id"]]
 
 
 def test_what_is_pending_or_superseded_is_not_reopened(call):

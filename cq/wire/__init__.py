@@ -107,7 +107,7 @@ class Query(Wire):
     """What an agent asks: tags, a question in its own words, or both."""
 
     domains = Tags(folded=True, load_default=None)
-    q = Text(unit.QUESTION, load_default="")
+    q = Text(unit.QUESTION, load_default=None)
     languages = Tags(folded=True, load_default=list)
     frameworks = Tags(folded=True, load_default=list)
     pattern = Text(unit.PATTERN, load_default="")
@@ -116,5 +116,5 @@ class Query(Wire):
 
     @validates_schema
     def asked(self, data, **_):
-        if data.get("domains") is None and unit.is_blank(data.get("q", "")):
+        if data.get("domains") is None and data.get("q") is None:
             raise ValidationError(MISSING, "domains")

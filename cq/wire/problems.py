@@ -1,6 +1,7 @@
 """What can be wrong with JSON that came in: each problem a text with a machine's word for it."""
 
 import json
+import sys
 from functools import partial
 
 from marshmallow import ValidationError
@@ -61,7 +62,16 @@ def _finite(text):
     return number
 
 
-_decode = partial(json.loads, parse_constant=_not_json, parse_float=_finite)
+def _whole(text):
+    number = int(text)
+    if abs(number) > MOST:
+        raise ValueError("a number is out of range")
+    return number
+
+
+# Beyond this, readers that hold numbers as doubles take them for infinite.
+MOST = int(sys.float_info.max)
+_decode = partial(json.loads, parse_constant=_not_json, parse_float=_finite, parse_int=_whole)
 
 
 def parse_json(raw):

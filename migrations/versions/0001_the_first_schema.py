@@ -179,18 +179,8 @@ def upgrade():
 
 
 def full_text():
-    """An FTS5 index over the words of units, kept by triggers."""
-    columns = ["summary", "detail", "action", "domains"]
-    names = ", ".join(columns)
-    old, new = (", ".join(f"{row}.{name}" for name in columns) for row in ("old", "new"))
-    add = f"INSERT INTO units_fts (rowid, {names}) VALUES (new.pk, {new});"
-    drop = f"INSERT INTO units_fts (units_fts, rowid, {names}) VALUES ('delete', old.pk, {old});"
+    """An FTS5 table with the words of each unit, folded, under its row number."""
     op.execute(
-        f"CREATE VIRTUAL TABLE units_fts USING fts5({names}, content='units', content_rowid='pk',"
+        "CREATE VIRTUAL TABLE units_fts USING fts5(summary, detail, action, domains,"
         " tokenize='porter unicode61 remove_diacritics 2')"
-    )
-    op.execute(f"CREATE TRIGGER units_fts_insert AFTER INSERT ON units BEGIN {add} END")
-    op.execute(f"CREATE TRIGGER units_fts_delete AFTER DELETE ON units BEGIN {drop} END")
-    op.execute(
-        f"CREATE TRIGGER units_fts_update AFTER UPDATE OF {names} ON units BEGIN {drop} {add} END"
     )
