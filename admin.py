@@ -54,7 +54,7 @@ def _password(from_stdin):
 
 def _name(name):
     try:
-        return schemas.Name().deserialize(name)
+        return schemas.Username().deserialize(name)
     except ValidationError as fault:
         problem = wire.problems(fault.messages)[0]["msg"].removeprefix("Value error, ")
         raise click.BadParameter(problem, param_hint="NAME") from None

@@ -62,7 +62,10 @@ def _duration(value):
     match = re.fullmatch(r"([0-9]{1,9})([smhd])", value.lower())
     if not match:
         raise ValueError("is not a duration; set a number and s, m, h or d, such as 24h, or 0")
-    return int(match[1]) * SECONDS[match[2]]
+    seconds = int(match[1]) * SECONDS[match[2]]
+    if seconds > 3650 * SECONDS["d"]:
+        raise ValueError("is longer than ten years; set a shorter one, or 0")
+    return seconds
 
 
 def _rate(value):
@@ -75,6 +78,8 @@ def _rate(value):
 
 
 def _secret(value):
+    if not value.strip():
+        raise ValueError("is blank; set a random value, or unset it to have one made")
     if value.lower() in PLACEHOLDERS or value.lower().startswith(("change", "replace")):
         raise ValueError("is a placeholder; set a random value, or unset it to have one made")
     return value
@@ -87,7 +92,7 @@ def _jwt_secret(value):
 
 
 def _peppers(value):
-    return [part for part in value.split(",") if part]
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _level(value):
@@ -97,8 +102,13 @@ def _level(value):
 
 
 def _public_url(value):
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(value)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        good = good and not (parts.query or parts.fragment or parts.username)
+    except ValueError:
+        good = False
+    if not good:
         raise ValueError("is not an address; set one such as https://cq.example.org")
     return value.rstrip("/")
 
@@ -172,7 +182,13 @@ def from_env(environ=os.environ):
 def _database(settings):
     if settings["CQ_DATABASE_URL"]:
         return make_url(settings["CQ_DATABASE_URL"])
-    return URL.create("sqlite", database=str(Path(settings["CQ_DB_PATH"]).expanduser().resolve()))
+    try:
+        path = Path(settings["CQ_DB_PATH"]).expanduser().resolve()
+    except (RuntimeError, OSError, ValueError):
+        raise ConfigError(
+            f"CQ_DB_PATH: {settings['CQ_DB_PATH']!r} leads nowhere; name a file."
+        ) from None
+    return URL.create("sqlite", database=str(path))
 
 
 def _file(url):
@@ -234,8 +250,8 @@ def _secrets(settings, folder):
             finally:
                 os.unlink(draft)
         kept = json.loads(path.read_text())
-        settings.update({name: kept[name] for name in names})
-    except (OSError, ValueError, KeyError, TypeError) as fault:
+        settings.update({name: VARIABLES[name][1](kept[name]) for name in names})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise ConfigError(
             f"{names[0]}: is unset and {path} cannot be used ({type(fault).__name__}); "
             "set the variable, or mend or remove the file."

@@ -29,6 +29,18 @@ class Name(wire.Text):
         return text
 
 
+class Username(Name):
+    """A name that can stand in an address: no slash, and not `me`, which is whoever asks."""
+
+    def _deserialize(self, value, attr, data, **kwargs):
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if "/" in text or text in ("me", ".", ".."):
+            raise ValidationError(
+                wire.Problem("value_error", "Value error, must not be me, . or .. or have a slash")
+            )
+        return text
+
+
 class Cursor(wire.Text):
     """An opaque place in a list: the time and id of the last row that was seen."""
 
@@ -59,7 +71,7 @@ class Login(wire.Wire):
 
 
 class NewUser(wire.Wire):
-    username = Name(required=True)
+    username = Username(required=True)
     password = wire.Text(required=True)
     role = wire.Choice(unit.ROLES, load_default="contributor")
 
@@ -142,7 +154,7 @@ class Edit(wire.Wire):
     context = wire.Part(EditContext)
     revision = wire.Whole(1, OFFSET, load_default=None, allow_none=True)
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def named(self, data, **_):
         if data.get("domains") == []:
             raise ValidationError(wire.NO_DOMAIN, "domains")

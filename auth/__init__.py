@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from flask import current_app, g, request
 
 from auth.keys import Owners, from_key, key_hash, key_token, new_key, parse_ttl
-from auth.passwords import check_password, hash_password, log_in
+from auth.passwords import hash_password, log_in
 from auth.sessions import from_session, jwt, sign_in, token_for
 from errors import Forbidden, TooMany, Unauthorized, Unavailable
 from rates import Rates
@@ -16,7 +16,6 @@ from rates import Rates
 __all__ = [
     "agent_required",
     "anybody",
-    "check_password",
     "hash_password",
     "init_app",
     "key_hash",
@@ -47,7 +46,6 @@ def init_app(app):
     )
     jwt.init_app(app)
     app.extensions["cq_rates"] = Rates()
-    # Hashing takes a core for a quarter of a second: half the threads stay free for everybody else.
     app.extensions["cq_logins"] = threading.BoundedSemaphore(app.config["CQ_THREADS"] // 2)
     app.extensions["cq_touched"] = {}
     app.extensions["cq_owners"] = Owners()

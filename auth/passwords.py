@@ -1,6 +1,8 @@
 """Passwords: hashed, checked at one pace whoever asks, and throttled."""
 
 import hashlib
+import unicodedata
+from contextlib import contextmanager
 
 import bcrypt
 from flask import current_app, request
@@ -16,14 +18,15 @@ LOGIN_FAILURES = parse_rate("10/minute")
 
 
 def hash_password(password):
-    """bcrypt, cost 12. Raises ValueError with a text for whoever chose the password."""
+    """bcrypt, cost 12. Raises ValueError with a text for whoever chose it, and Unavailable."""
     if not password.strip():
         raise ValueError("A password must not be blank")
-    if not password.isprintable():
+    if any(unicodedata.category(char) == "Cc" for char in password):
         raise ValueError("A password must not contain control characters")
     if len(password.encode()) > PASSWORD_BYTES:
         raise ValueError(f"A password takes at most {PASSWORD_BYTES} bytes")
-    return bcrypt.hashpw(password.encode(), bcrypt.gensalt()).decode()
+    with _hashing():
+        return bcrypt.hashpw(password.encode(), bcrypt.gensalt()).decode()
 
 
 def log_in(username, password):
@@ -33,28 +36,32 @@ def log_in(username, password):
     when too many are signing in at once.
     """
     account = hashlib.sha256(username.casefold().encode()).hexdigest()
-    rates = current_app.extensions["cq_rates"]
     keys = [("account", account), ("address", request.remote_addr)]
+    rates = current_app.extensions["cq_rates"]
     for key in keys:
         if rates.full(LOGIN_FAILURES, *key):
             raise TooMany("Too many failed logins; wait a minute", rates.wait(LOGIN_FAILURES, *key))
     user = User.named(username)
-    db.session.rollback()
-    if not check_password(user, password):
+    known = user.password_hash.encode() if user else NOBODY
+    # Hashing takes long: no connection is held meanwhile.
+    db.session.remove()
+    with _hashing():
+        raw = password.encode()
+        right = bcrypt.checkpw(raw[:PASSWORD_BYTES], known) and len(raw) <= PASSWORD_BYTES
+    if not right or user is None or user.disabled_at:
         for key in keys:
             rates.hit(LOGIN_FAILURES, *key)
         raise Unauthorized("Invalid username or password")
     return user
 
 
-def check_password(user, password):
+@contextmanager
+def _hashing():
+    """Half the threads may hash at once, a quarter of a second each; the rest serve others."""
     gate = current_app.extensions["cq_logins"]
     if not gate.acquire(blocking=False):
         raise Unavailable("Too many people are signing in at once; try again", retry_after=1)
     try:
-        raw = password.encode()
-        known = user.password_hash.encode() if user else NOBODY
-        right = bcrypt.checkpw(raw[:PASSWORD_BYTES], known)
+        yield
     finally:
         gate.release()
-    return right and len(raw) <= PASSWORD_BYTES and user is not None and user.disabled_at is None

@@ -20,46 +20,12 @@ import random
 import subprocess
 import tempfile
 import time
-from itertools import count, cycle, product
+from itertools import count, cycle
 from statistics import median
 from typing import NamedTuple
 
-from sqlalchemy import insert
+from bench import load, store
 
-import auth
-import config
-from app import create_app
-from bench import load
-from cq import unit as rules
-from models import Actor, ApiKey, Event, Unit, UnitDomain, User, db, now
-from models.base import write
-from models.proposing import digest
-
-SEED = 1
-PENDING = 1000
-BATCH = 5000
-# Zipf: the commonest tag stands on more than half of the units, the rarest on two of a hundred.
-TAGS = [f"tag{number:02}" for number in range(1, 41)]
-WEIGHTS = [1 / number for number in range(1, 41)]
-STEMS = ("lock", "cache", "token", "index", "thread", "socket", "proxy", "build", "deploy", "key")
-STEMS += (
-    "region",
-    "bucket",
-    "quota",
-    "parse",
-    "encode",
-    "schema",
-    "header",
-    "queue",
-    "port",
-    "log",
-)
-WORDS = [
-    "".join(parts)
-    for parts in product(("", "re", "pre", "un", "over"), STEMS, ("", "s", "er", "ing"))
-]
-CONFIDENCES = [0.2, 0.35, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9]
-DAYS = 60
 MOST, MOST_CLIENTS = 10_000_000, 500
 # A client goes round so many requests; a seed of its own for each.
 ROUND = 2000
@@ -82,95 +48,6 @@ class Row(NamedTuple):
     what: str
     run: load.Run
     ratio: float | None = None
-
-
-# The store
-
-
-def fill(path, size):
-    """Make a database of `size` approved units and some pending ones.
-
-    (ids of the approved, an API key, the token of a reviewer's session).
-    """
-    rng = random.Random(SEED)
-    app = create_app(config.from_env({"CQ_DB_PATH": str(path)}))
-    with app.app_context():
-        ada = User.add("ada", auth.hash_password("bench"), "admin")
-        db.session.commit()
-        id, secret = auth.new_key()
-        ApiKey.add(ada.id, "bench", [], "1d", 86400, id, secret[:8], auth.key_hash(secret))
-        db.session.commit()
-        by = Actor(ada.id, ada.username, ada.role, "key")
-        change = write()
-        approved = _add(rng, by, change, size, "approved", 1)
-        _add(rng, by, change, PENDING, "pending", size + 1)
-        db.session.commit()
-        key, token = auth.key_token(id, secret), auth.token_for(ada)
-        db.engine.dispose()
-    return approved, key, token
-
-
-def _add(rng, by, change, size, status, first):
-    ids = []
-    for start in range(first, first + size, BATCH):
-        units, tags, events = [], [], []
-        for pk in range(start, min(start + BATCH, first + size)):
-            unit = _unit(rng, by, change, pk, status)
-            units.append(unit)
-            tags += [{"unit_pk": pk, "domain": domain} for domain in unit["domains"]]
-            for type in ("proposed", status)[: 2 if status == "approved" else 1]:
-                step = {"unit_pk": pk, "type": type, "by": by.name, "channel": "key"}
-                events.append({**step, "at": unit["created_at"]})
-        db.session.execute(insert(Unit), units)
-        db.session.execute(insert(UnitDomain), tags)
-        db.session.execute(insert(Event), events)
-        ids += [unit["id"] for unit in units]
-    return ids
-
-
-def _unit(rng, by, change, pk, status):
-    """A row of `units`."""
-    time = now(rng.random() * DAYS * 86400)
-    words = _words(rng)
-    return {
-        "pk": pk,
-        "id": f"ku_{rng.getrandbits(128):032x}",
-        "status": status,
-        "tier": "public" if rng.random() < 0.2 else "private",
-        "domains": words["domains"],
-        **words["insight"],
-        **words["context"],
-        "confidence": rng.choice(CONFIDENCES) if status == "approved" else rules.START,
-        "first_observed": time,
-        "last_confirmed": time,
-        "created_at": time,
-        "created_by": by.name,
-        "author_id": by.id,
-        "reviewed_by": by.name if status == "approved" else None,
-        "reviewed_at": time if status == "approved" else None,
-        "content_hash": digest(**words, extensions=None),
-        "changed": change,
-    }
-
-
-def _words(rng):
-    """What a proposal says: some 85 words, three tags."""
-    texts = {"summary": 10, "detail": 60, "action": 15}
-    return {
-        "domains": draw(rng, 3),
-        "insight": {name: " ".join(rng.choices(WORDS, k=size)) for name, size in texts.items()},
-        "context": {"languages": ["python"], "frameworks": [], "pattern": ""},
-    }
-
-
-def draw(rng, size):
-    """Different tags, by their weights."""
-    tags = []
-    while len(tags) < size:
-        tag = rng.choices(TAGS, WEIGHTS)[0]
-        if tag not in tags:
-            tags.append(tag)
-    return tags
 
 
 # The server
@@ -223,42 +100,31 @@ class Server:
 # The requests
 
 
-def request(method, path, token=None, body=b""):
-    lines = [f"{method} /api/v1{path} HTTP/1.1", f"Host: {load.HOST}"]
-    if token:
-        lines.append(f"Authorization: Bearer {token}")
-    if body:
-        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-    elif method == "POST":
-        lines.append("Content-Length: 0")
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
 def streams(ids, key, token):
     """{what is measured: client's number -> its endless stream of requests}."""
     numbers = count(1)
 
     def query(client):
         rng = random.Random(f"query {client}")
-        drawn = (draw(rng, 2) for _ in range(ROUND))
+        drawn = (store.draw(rng, 2) for _ in range(ROUND))
         paths = (f"/knowledge?domains={one}&domains={two}&limit=5" for one, two in drawn)
-        return cycle([request("GET", path, key) for path in paths])
+        return cycle([load.request("GET", path, key) for path in paths])
 
     def confirm(client):
         rng = random.Random(f"confirm {client}")
         chosen = (rng.choice(ids) for _ in range(ROUND))
-        return cycle([request("POST", f"/knowledge/{id}/confirmations", key) for id in chosen])
+        return cycle([load.request("POST", f"/knowledge/{id}/confirmations", key) for id in chosen])
 
     def propose(client):
-        words = _words(random.Random(f"propose {client}"))
-        words["insight"]["summary"] = "Number 000000000 " + words["insight"]["summary"]
-        head, tail = request("POST", "/knowledge", key, json.dumps(words).encode()).split(
+        said = store.words(random.Random(f"propose {client}"))
+        said["insight"]["summary"] = "Number 000000000 " + said["insight"]["summary"]
+        head, tail = load.request("POST", "/knowledge", key, json.dumps(said).encode()).split(
             b"000000000"
         )
         return (head + b"%09d" % number + tail for number in numbers)
 
     def same(path, who=None):
-        return lambda client: cycle([request("GET", path, who)])
+        return lambda client: cycle([load.request("GET", path, who)])
 
     return {
         "health": same("/health"),
@@ -279,7 +145,7 @@ def measure(size, clients, seconds):
     with tempfile.TemporaryDirectory(prefix="cq-bench-") as folder:
         path = Path(folder) / "cq.db"
         began = time.perf_counter()
-        asked = streams(*fill(path, size))
+        asked = streams(*store.fill(path, size))
         facts = {"loaded in s": time.perf_counter() - began}
         say(f"{size} units loaded in {facts['loaded in s']:.1f} s")
         server = Server(path)

@@ -37,6 +37,18 @@ def together(runs):
     return Run([each for run in runs for each in run.took], sum(run.lasted for run in runs))
 
 
+def request(method, path, token=None, body=b""):
+    """The bytes of a request below /api/v1; a body is JSON."""
+    lines = [f"{method} /api/v1{path} HTTP/1.1", f"Host: {HOST}"]
+    if token:
+        lines.append(f"Authorization: Bearer {token}")
+    if body:
+        lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+    elif method == "POST":
+        lines.append("Content-Length: 0")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
 def run(port, streams, seconds):
     """Let one client for each of the endless `streams` of requests ask for so many seconds.
 

@@ -5,7 +5,7 @@ from flask import g, jsonify
 import auth
 import routes
 import schemas
-from errors import Invalid
+from errors import Invalid, Unauthorized
 from models import ApiKey, Unit, User, db
 
 bp = routes.Blueprint("users", "/users")
@@ -33,8 +33,10 @@ def me():
 @bp.refuses(400)
 def change_password(password, new_password):
     """A new password. All sessions end; the answer holds a token for a new one."""
-    if not auth.check_password(User.find(g.actor.name), password):
-        raise Invalid.at("body", "password", because="this is not your password")
+    try:
+        auth.log_in(g.actor.name, password)
+    except Unauthorized:
+        raise Invalid.at("body", "password", because="this is not your password") from None
     user = User.change(g.actor.name, password_hash=_hashed(new_password, "new_password"))
     db.session.commit()
     return auth.sign_in(user, page=g.actor.channel == "page")

@@ -70,8 +70,9 @@ def test_a_wrong_password_and_an_unknown_name_are_told_alike(call, app):
     assert set(wrong.headers.keys()) == set(unknown.headers.keys())
 
 
-def test_an_unknown_name_costs_the_hash_that_a_known_one_does():
-    assert NOBODY[:7] == hash_password("anything")[:7].encode()
+def test_an_unknown_name_costs_the_hash_that_a_known_one_does(app):
+    with app.app_context():
+        assert NOBODY[:7] == hash_password("anything")[:7].encode()
 
 
 def test_a_disabled_account_does_not_sign_in(call, app):

@@ -81,7 +81,7 @@ class Propose(Wire):
     extensions = Extensions(load_default=None, allow_none=True)
     created_by = Text(load_only=True)
 
-    @validates_schema
+    @validates_schema(skip_on_field_errors=False)
     def named(self, data, **_):
         if "domains" in data and not data["domains"]:
             raise ValidationError(NO_DOMAIN, "domains")
@@ -94,9 +94,9 @@ class Flag(Wire):
     detail = UnitText(unit.FLAG_DETAIL, load_default=None, allow_none=True)
     duplicate_of = UnitId(load_default=None, allow_none=True)
 
-    @validates_schema
-    def referred(self, data, **_):
-        if data.get("reason") == "duplicate" and not data.get("duplicate_of"):
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def referred(self, data, original, **_):
+        if data.get("reason") == "duplicate" and original.get("duplicate_of") is None:
             raise ValidationError(
                 Problem("missing", "A duplicate flag names the other unit in duplicate_of"),
                 "duplicate_of",
@@ -114,7 +114,7 @@ class Query(Wire):
     limit = Whole(1, 50, clamp=True, load_default=5)
     explain = Switch(load_default=False)
 
-    @validates_schema
-    def asked(self, data, **_):
-        if data.get("domains") is None and data.get("q") is None:
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def asked(self, data, original, **_):
+        if "domains" not in original and not original.get("q"):
             raise ValidationError(MISSING, "domains")

@@ -18,7 +18,7 @@ from cq.wire.problems import (
     check_text,
 )
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,40}(\.0*)?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}(\.0*)?")
 _NUMBER = re.compile(r"[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,3})?")
 
 
@@ -156,12 +156,11 @@ class Whole(_Typed, fields.Integer):
         if isinstance(value, bool) or not _WHOLE.fullmatch(str(value).strip()):
             raise self.make_error("invalid")
         number = int(str(value).strip().partition(".")[0])
+        if number < self.low == 1:
+            raise ValidationError(Problem("greater_than", "Input should be greater than 0"))
         if number < self.low:
-            raise ValidationError(
-                Problem(
-                    "greater_than_equal", f"Input should be greater than or equal to {self.low}"
-                )
-            )
+            text = f"Input should be greater than or equal to {self.low}"
+            raise ValidationError(Problem("greater_than_equal", text))
         if number > self.high and not self.clamp:
             raise ValidationError(
                 Problem("less_than_equal", f"Input should be less than or equal to {self.high}")
