@@ -62,7 +62,11 @@ def create_app(settings=None):
     app.config.from_mapping(
         settings,
         SQLALCHEMY_DATABASE_URI=settings["CQ_DATABASE"],
-        SQLALCHEMY_ENGINE_OPTIONS={"pool_size": settings["CQ_THREADS"] + 2, "pool_timeout": 4},
+        SQLALCHEMY_ENGINE_OPTIONS={
+            "pool_size": settings["CQ_THREADS"] + 2,
+            "pool_timeout": 4,
+            "hide_parameters": True,
+        },
         MAX_CONTENT_LENGTH=BODY,
         API_TITLE="cq",
         API_VERSION="v1",
@@ -109,29 +113,44 @@ def _warm(app):
         search.index()
 
 
+def _listen(app, host, port):
+    """A waitress server that is bound to host and port. Raises ConfigError."""
+    try:
+        server = waitress.create_server(
+            app,
+            host=host,
+            port=port,
+            threads=app.config["CQ_THREADS"],
+            ident=None,
+            connection_limit=1000,
+            backlog=1024,
+            max_request_body_size=16 * 1024 * 1024,
+        )
+    except (OSError, ValueError) as fault:
+        raise config.ConfigError(
+            f"CQ_HOST, CQ_PORT: cannot listen on {host} port {port} "
+            f"({getattr(fault, 'strerror', fault)}); end what listens there, or set others."
+        ) from None
+    if port == 0 and hasattr(server, "effective_listen"):
+        # A host of several addresses got a free port for each: one for all instead.
+        server.close()
+        return _listen(app, host, _port(server))
+    return server
+
+
+def _port(server):
+    """The real port, also where a host has several addresses."""
+    listens = getattr(server, "effective_listen", None)
+    return listens[0][1] if listens else server.effective_port
+
+
 def serve():
     """Serve until a signal ends it. What cannot be served is one line on stderr and exit code 2."""
     try:
         settings = config.from_env()
         logs.start(settings["CQ_LOG_LEVEL"])
         app = create_app(settings)
-        host = settings["CQ_HOST"]
-        try:
-            server = waitress.create_server(
-                app,
-                host=host,
-                port=settings["CQ_PORT"],
-                threads=settings["CQ_THREADS"],
-                ident=None,
-                connection_limit=1000,
-                backlog=1024,
-                max_request_body_size=16 * 1024 * 1024,
-            )
-        except OSError as fault:
-            raise config.ConfigError(
-                f"CQ_HOST, CQ_PORT: cannot listen on {host} port {settings['CQ_PORT']} "
-                f"({fault.strerror}); end what listens there, or set others."
-            ) from None
+        server = _listen(app, settings["CQ_HOST"], settings["CQ_PORT"])
     except config.ConfigError as fault:
         fault.show()
         sys.exit(fault.exit_code)
@@ -144,8 +163,9 @@ def serve():
                 "  .venv/bin/flask --app app user add NAME --role admin"
             )
     threading.Thread(target=_warm, args=[app], daemon=True).start()
+    host = settings["CQ_HOST"]
     shown = f"[{host}]" if ":" in host else host
-    print(f"cq listens on http://{shown}:{server.effective_port}", flush=True)
+    print(f"cq listens on http://{shown}:{_port(server)}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run()
 

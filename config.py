@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import click
 from limits import parse as parse_rate
+from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -128,6 +129,11 @@ def _database_url(value):
         raise ValueError(f"names the database {url.drivername}; set one that begins with sqlite:")
     if url.database in (None, "", ":memory:") or "mode=memory" in value:
         raise ValueError("names no file; set one such as sqlite:////srv/cq/cq.db")
+    try:
+        # Options and parts that the driver does not take show here.
+        create_engine(url)
+    except (ArgumentError, TypeError, ValueError):
+        raise ValueError("is not a database URL; set one such as sqlite:////srv/cq/cq.db") from None
     return value
 
 
@@ -202,8 +208,8 @@ def _folder(settings):
     url = settings["CQ_DATABASE"]
     variable = "CQ_DATABASE_URL" if settings["CQ_DATABASE_URL"] else "CQ_DB_PATH"
     path = _file(url)
-    if "uri" not in url.query:
-        settings["CQ_DATABASE"] = url.set(database=str(path))
+    prefix = "file:" if "uri" in url.query else ""
+    settings["CQ_DATABASE"] = url.set(database=f"{prefix}{path}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import flask_migrate
+from alembic import command
 from alembic.util import CommandError
+from flask import current_app
 from sqlalchemy import inspect
 from sqlalchemy.exc import DatabaseError
 
@@ -30,22 +32,27 @@ def apply(app):
                         f"{db.engine.url.database} is the database of another cq server; "
                         "set CQ_DB_PATH to a file of its own."
                     )
-                flask_migrate.upgrade()
+                _upgrade()
         except CommandError as fault:
             raise ConfigError(
                 f"{db.engine.url.database} was written by a newer cq ({fault}); update this one."
             ) from None
         except DatabaseError as fault:
             raise ConfigError(
-                f"{db.engine.url.database} cannot be used as a database ({fault.orig})."
+                f"CQ_DB_PATH, CQ_DATABASE_URL: {db.engine.url.database} is not usable "
+                f"({fault.orig}); name another file."
             ) from None
         finally:
             db.engine.dispose()
 
 
+def _upgrade():
+    command.upgrade(current_app.extensions["migrate"].migrate.get_config(), "head")
+
+
 @contextmanager
 def _alone():
     """Hold the lock file of an SQLite database: two versions starting at once take turns."""
-    with open(f"{Path(db.engine.url.database.removeprefix('file:'))}.lock", "w") as file:
+    with open(f"{Path(db.engine.url.database.removeprefix('file:'))}.start", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

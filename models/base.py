@@ -81,7 +81,14 @@ def set_up(connection, _):
 @event.listens_for(Engine, "begin")
 def begin(connection):
     if connection.dialect.name == "sqlite":
+        wait_for_locks(connection, PATIENCE)
         connection.exec_driver_sql("BEGIN")
+
+
+def wait_for_locks(connection, seconds):
+    """How long SQLite waits for another process from here on."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={max(0, int(seconds * 1000))}")
 
 
 UNITS, PEOPLE = 1, 2
@@ -126,18 +133,21 @@ _written = 0
 _turn = threading.Lock()
 
 
-def turn():
+def turn(patience=PATIENCE):
     """Wait for this thread's turn to write, which the end of the transaction gives up.
 
-    What was read earlier is forgotten. Raises Unavailable.
+    What was read earlier is forgotten. `patience` in seconds is for other threads and other
+    processes together. Raises Unavailable.
     """
     session = db.session()
     if session.info.get("turn"):
         return
     session.rollback()
-    if not _turn.acquire(timeout=PATIENCE):
+    end = time.monotonic() + patience
+    if not _turn.acquire(timeout=patience):
         raise Unavailable("The database is busy; try again", retry_after=2)
     session.info["turn"] = True
+    wait_for_locks(session.connection(), end - time.monotonic())
 
 
 def write(kind=UNITS):
