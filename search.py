@@ -77,7 +77,7 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
 
 
 def render(pks):
-    """The JSON of these approved units as agents read it, in this order, mostly from the shelf.
+    """{row number: JSON} of these approved units as agents read it, mostly from the shelf.
 
     A unit that was taken back meanwhile is left out.
     """
@@ -91,4 +91,4 @@ def render(pks):
                 unit.wire(author=False), ensure_ascii=False, separators=(",", ":")
             ).encode()
             shelf.put((pk, unit.changed), ready[pk])
-    return [ready[pk] for pk in pks if ready[pk] is not None]
+    return {pk: text for pk, text in ready.items() if text is not None}

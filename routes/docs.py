@@ -11,6 +11,7 @@ PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>cq API</title>
+<link rel="icon" href="docs/favicon-32x32.png">
 <link rel="stylesheet" href="docs/swagger-ui.css">
 <div id="page"></div>
 <script src="docs/swagger-ui-bundle.js"></script>

@@ -19,9 +19,9 @@ bp = routes.Blueprint("knowledge", "/knowledge")
 @bp.answers(200, schemas.Found)
 def query(explain, **asked):
     """Approved units that share a tag with `domains`, or whose text answers `q`, best first."""
-    found = search.find(**asked, private=g.private)
-    ids = [pk for pk, _ in found]
-    response = routes.raw(search.render(ids), [parts for _, parts in found] if explain else None)
+    found = dict(search.find(**asked, private=g.private))
+    units = search.render(found)
+    response = routes.raw(units.values(), [found[pk] for pk in units] if explain else None)
     response.headers["CQ-Search"] = "domain"
     return response
 
