@@ -7,7 +7,7 @@ BIN := .venv/bin
 setup: .venv/server
 
 .venv/bin/python:
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "On Debian and Ubuntu, install python3-venv."; exit 1; }
 
 .venv/server: requirements.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt

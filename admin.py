@@ -3,6 +3,7 @@
 import sys
 
 import click
+from flask import current_app
 from flask.cli import AppGroup
 from marshmallow import ValidationError
 from sqlalchemy.exc import OperationalError
@@ -72,6 +73,8 @@ role = click.Choice(["admin", "reviewer", "contributor"])
 @stdin
 def add(name, role, password_stdin):
     """Make an account. The first one is an admin, so that somebody can make the others."""
+    for made in current_app.config["CQ_MADE"]:
+        click.echo(f"cq made {made}")
     user = _done(User.add, _name(name), _password(password_stdin), role)
     note = "" if user.role == role else " (the first account is an admin)"
     click.echo(f"Made {user.role} {user.username}{note}.")

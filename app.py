@@ -95,7 +95,7 @@ def create_app(settings=None):
 
 
 def _size():
-    """Refuse a large body before anything else, whether the route would read it or not."""
+    """Refuse a large body before it is read, whether the route would read it or not."""
     if (request.content_length or 0) > BODY:
         raise errors.TooLarge("The body is larger than 256 KiB")
 
@@ -124,7 +124,7 @@ def _listen(app, host, port):
             ident=None,
             connection_limit=1000,
             backlog=1024,
-            max_request_body_size=16 * 1024 * 1024,
+            max_request_body_size=8 * 1024 * 1024,
         )
     except (OSError, ValueError) as fault:
         raise config.ConfigError(

@@ -9,22 +9,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
-from limits import parse as parse_rate
+from limits import parse_many
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-PLACEHOLDERS = {
-    "change-me",
-    "changeme",
-    "change_me",
-    "secret",
-    "password",
-    "dev",
-    "test",
-    "example",
-}
+PLACEHOLDERS = {"secret", "password", "dev", "test", "example"}
+PLACEHOLDER = (
+    "change-?(me|this)|replace-?(me|this)|placeholder|your-.*(secret|pepper|key)|secret-here"
+)
 
 
 class ConfigError(click.ClickException):
@@ -73,15 +67,19 @@ def _rate(value):
     if value.lower() == "off":
         return None
     try:
-        return parse_rate(value)
+        (rate,) = parse_many(value)
+        if rate.amount > 0:
+            return rate
     except ValueError:
-        raise ValueError("is not a rate; set one such as 3000/minute, or off") from None
+        pass
+    raise ValueError("is not a rate; set one such as 3000/minute, or off")
 
 
 def _secret(value):
     if not value.strip():
         raise ValueError("is blank; set a random value, or unset it to have one made")
-    if value.lower() in PLACEHOLDERS or value.lower().startswith(("change", "replace")):
+    told = re.sub(r"[^a-z]+", "-", value.lower())
+    if value.lower() in PLACEHOLDERS or re.search(PLACEHOLDER, told):
         raise ValueError("is a placeholder; set a random value, or unset it to have one made")
     return value
 
@@ -178,10 +176,7 @@ def from_env(environ=os.environ):
         raise ConfigError("CQ_NODE_NAME: has no effect without CQ_PUBLIC_URL; set that too.")
     settings["CQ_DATABASE"] = _database(settings)
     settings["CQ_MADE"] = []
-    folder = Path("instance").resolve()
-    if settings["CQ_DATABASE"].database:
-        folder = _folder(settings)
-    _secrets(settings, folder)
+    _secrets(settings, _folder(settings))
     return settings
 
 

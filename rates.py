@@ -32,9 +32,9 @@ class Counters(Storage):
                 count, end = 0, now + expiry
             self.windows[key] = count + amount, end
             if len(self.windows) > KEPT:
-                self.windows = {
-                    name: window for name, window in self.windows.items() if window[1] > now
-                }
+                # Ended ones go; if all go on, those that began first.
+                going = {name: each for name, each in self.windows.items() if each[1] > now}
+                self.windows = dict(list(going.items())[-KEPT // 2 :])
             return count + amount
 
     def get(self, key):

@@ -154,8 +154,13 @@ class Edit(wire.Wire):
     context = wire.Part(EditContext)
     revision = wire.Whole(1, OFFSET, load_default=None, allow_none=True)
 
-    @validates_schema(skip_on_field_errors=False)
-    def named(self, data, **_):
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def named(self, data, original, **_):
+        names = ("domains", "insight", "context")
+        if isinstance(original, dict) and not any(original.get(name, {}) != {} for name in names):
+            raise ValidationError(
+                wire.Problem("missing", "Name what to change: domains, insight or context")
+            )
         if data.get("domains") == []:
             raise ValidationError(wire.NO_DOMAIN, "domains")
 

@@ -63,7 +63,7 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
         ranked = index().rank(*tags, limit=limit, private=private)
         return [(pk, {"domain": score, "score": score}) for pk, score in ranked]
     by_tag = index().rank(*tags, limit=DEPTH, private=private)
-    by_text = full_text.matching(q, DEPTH, private)
+    by_text = full_text.matching(q, limit, DEPTH, private)
     parts = {}
     for rank, (pk, score) in enumerate(by_tag, 1):
         parts[pk] = {"domain": score, "text": 0.0, "score": 1 / (K + rank)}
@@ -76,7 +76,7 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
     return sorted(parts.items(), key=lambda found: -found[1]["score"])[:limit]
 
 
-def render(pks):
+def render(pks, private=True):
     """{row number: JSON} of these approved units as agents read it, mostly from the shelf.
 
     A unit that was taken back meanwhile is left out.
@@ -86,7 +86,7 @@ def render(pks):
     ready = {pk: shelf.get(key) for pk, key in keys.items()}
     missing = [pk for pk in pks if ready[pk] is None]
     for pk, unit in (Unit.numbered(missing) if missing else {}).items():
-        if unit.status == "approved":
+        if unit.shown(private):
             ready[pk] = json.dumps(
                 unit.wire(author=False), ensure_ascii=False, separators=(",", ":")
             ).encode()

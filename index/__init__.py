@@ -7,6 +7,7 @@ one by one. Nothing of a unit's text is held here.
 """
 
 import heapq
+import logging
 import threading
 
 import numpy as np
@@ -18,8 +19,12 @@ from index.order import GONE, PRIVATE, PUBLIC, Asked, Growing, Order
 from models import UNITS, Change, Unit, db
 
 _TIERS = {"private": PRIVATE, "public": PUBLIC}
+# So many domains are counted in an answer, the commonest.
+DOMAINS = 1000
 # So many changed units stand aside before the order is made anew.
 ASIDE = 256
+log = logging.getLogger("cq.index")
+
 COLUMNS = {
     "pk": np.int64,
     "changed": np.int64,
@@ -104,12 +109,17 @@ class Index:
     def _take(self, rows, whole):
         fresh, postings, aside = [], {}, {}
         for row in rows:
-            words = set(_words(row))
             slot = self.slots.get(row.pk)
             if slot is not None:
                 self.aside.pop(slot, None)
                 self.order.set_aside(slot)
-            if row.status != "approved":
+            try:
+                words, values = set(_words(row)), _slot(row)
+            except (KeyError, TypeError, ValueError) as fault:
+                # One bad row, however it came there, is left out and spoils nothing else.
+                log.error("unit %s cannot be served: %r", row.id, fault)
+                words = None
+            if row.status != "approved" or words is None:
                 self._drop(row.pk, slot)
                 continue
             if slot is not None and self.columns["revision"].room[slot] == row.revision:
@@ -118,7 +128,7 @@ class Index:
                 self._drop(row.pk, slot)
                 slot = self.columns["pk"].size + len(fresh)
                 self.slots[row.pk] = slot
-                fresh.append(_slot(row))
+                fresh.append(values)
                 for word in words:
                     postings.setdefault(word, []).append(slot)
             if not whole:
@@ -142,13 +152,15 @@ class Index:
 
     def changed(self, pk):
         """The number of the unit's last change, or None if no agent sees it."""
-        slot = self.slots.get(pk)
-        return None if slot is None else int(self.columns["changed"].room[slot])
+        with self.lock:
+            slot = self.slots.get(pk)
+            return None if slot is None else int(self.columns["changed"].all[slot])
 
     def confidences(self, pks):
         """{row number: confidence} of those that agents see."""
-        confidence = self.columns["confidence"].room
-        return {pk: float(confidence[self.slots[pk]]) for pk in pks if pk in self.slots}
+        with self.lock:
+            confidence = self.columns["confidence"].all
+            return {pk: float(confidence[self.slots[pk]]) for pk in pks if pk in self.slots}
 
     def rank(self, domains, languages=(), frameworks=(), pattern="", limit=5, private=True):
         """[(row number, score)] of units that share a tag, best first, ties by the greater id.
@@ -184,13 +196,20 @@ class Index:
         )
 
     def remember(self, key, make):
-        """What `make` gives, worked out once a change under this key."""
-        with self.lock:
-            if key not in self.remembered:
-                self.remembered[key] = make()
-            return self.remembered[key]
+        """What `make` gives, worked out once a change under this key.
+
+        What takes longer than until the next change is kept for nobody.
+        """
+        remembered = self.remembered
+        if key not in remembered:
+            remembered[key] = make()
+        return remembered[key]
 
     def _stats(self, least, edges):
+        with self.lock:
+            return self._counted(least, edges)
+
+    def _counted(self, least, edges):
         tier = self.columns["tier"].all
         tiers = np.bincount(tier[tier >= least], minlength=3)
         confidence = self.columns["confidence"].all[tier >= least]
@@ -205,7 +224,7 @@ class Index:
         return {
             "total_count": int(tiers[PRIVATE:].sum()),
             "tier_counts": {name: int(tiers[code]) for name, code in _TIERS.items() if tiers[code]},
-            "domain_counts": {name: count for name, count in ordered if count},
+            "domain_counts": {name: count for name, count in ordered[:DOMAINS] if count},
             "confidence_distribution": dict(
                 zip(rules.bucket_labels(edges), map(int, buckets), strict=True)
             ),

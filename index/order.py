@@ -10,6 +10,7 @@ GONE, PRIVATE, PUBLIC = 0, 1, 2
 # The first stretch of the order that is looked at; each next one is twice as long. Up to 500
 # elements numpy works without letting other threads in between, which costs more than the work.
 STRETCH = 500
+NONE = np.empty(0, np.int32)
 
 
 class Growing:
@@ -59,10 +60,11 @@ class Order:
 
     def having(self, word):
         """The ranks of all units with a word, rising."""
+        posting = self.postings.get(word)
+        if posting is None:
+            return NONE
         if word not in self.ranked:
-            posting = self.postings.get(word)
-            slots = posting.all if posting else np.empty(0, np.int32)
-            ranks = self.ranks[slots[slots < len(self.ranks)]]
+            ranks = self.ranks[posting.all[posting.all < len(self.ranks)]]
             self.ranked[word] = np.sort(ranks[ranks >= 0])
         return self.ranked[word]
 

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -70,25 +71,35 @@ def set_up(connection, _):
     connection.isolation_level = None
     run = connection.execute
     run(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
-    mode = run("PRAGMA journal_mode=WAL").fetchone()[0]
+    try:
+        mode = run("PRAGMA journal_mode=WAL").fetchone()[0]
+    except sqlite3.OperationalError as fault:
+        mode = str(fault)
     if mode != "wal":
         run("PRAGMA journal_mode=DELETE")
-        log.warning("write-ahead logging does not work here (%s); readers wait for writers", mode)
+        _warn_once("write-ahead logging does not work here (%s); readers wait for writers", mode)
     run("PRAGMA synchronous=NORMAL")
     run("PRAGMA foreign_keys=ON")
+
+
+@cache
+def _warn_once(text, *values):
+    log.warning(text, *values)
 
 
 @event.listens_for(Engine, "begin")
 def begin(connection):
     if connection.dialect.name == "sqlite":
-        wait_for_locks(connection, PATIENCE)
+        if connection.info.pop("hurried", False):
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
         connection.exec_driver_sql("BEGIN")
 
 
-def wait_for_locks(connection, seconds):
-    """How long SQLite waits for another process from here on."""
+def hurry(connection, seconds):
+    """Let SQLite wait for other processes so long and no longer, until the transaction ends."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(f"PRAGMA busy_timeout={max(0, int(seconds * 1000))}")
+        connection.info["hurried"] = True
 
 
 UNITS, PEOPLE = 1, 2
@@ -140,14 +151,14 @@ def turn(patience=PATIENCE):
     processes together. Raises Unavailable.
     """
     session = db.session()
-    if session.info.get("turn"):
+    if "turn" in session.info:
         return
     session.rollback()
     end = time.monotonic() + patience
     if not _turn.acquire(timeout=patience):
         raise Unavailable("The database is busy; try again", retry_after=2)
-    session.info["turn"] = True
-    wait_for_locks(session.connection(), end - time.monotonic())
+    session.info["turn"] = {}
+    hurry(session.connection(), end - time.monotonic())
 
 
 def write(kind=UNITS):
@@ -157,7 +168,10 @@ def write(kind=UNITS):
     changes commit in the order of their numbers. Raises Unavailable.
     """
     turn()
-    return db.session.execute(_NEXT, {"kind": kind}).scalar_one()
+    numbers = db.session.info["turn"]
+    if kind not in numbers:
+        numbers[kind] = db.session.execute(_NEXT, {"kind": kind}).scalar_one()
+    return numbers[kind]
 
 
 _NEXT = (
@@ -172,6 +186,6 @@ _NEXT = (
 def end_turn(session, transaction):
     """Give the turn up. The count of writes goes on first: what is read from here on is fresh."""
     global _written
-    if transaction.parent is None and session.info.pop("turn", None):
+    if transaction.parent is None and session.info.pop("turn", None) is not None:
         _written += 1
         _turn.release()

@@ -37,18 +37,18 @@ def fold_text(words):
     return fold.__wrapped__(words)
 
 
-def matching(q, limit, private=True):
-    """[(row number, bm25 score, more is better)] of approved units: with all words of a question,
-    then with any.
+def matching(q, limit, depth, private=True):
+    """[(row number, bm25 score, more is better)] of approved units, at most `depth`: with all words
+    of a question, then with any if these are fewer than `limit`.
     """
     statement = _MATCHING if private else _MATCHING_PUBLIC
     found = {}
     for every in (True, False):
         asked = expression(q, every)
         if asked and len(found) < limit:
-            for pk, score in db.session.execute(statement, {"asked": asked, "limit": limit}):
+            for pk, score in db.session.execute(statement, {"asked": asked, "limit": depth}):
                 found.setdefault(pk, -score)
-    return list(found.items())[:limit]
+    return list(found.items())[:depth]
 
 
 def expression(q, every):

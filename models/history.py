@@ -10,10 +10,7 @@ class Event(db.Model):
     """One step of a review. Rows are only ever added; `by` is a name, for people may go."""
 
     __tablename__ = "events"
-    __table_args__ = (
-        Index("ix_events_unit", "unit_pk", "id"),
-        Index("ix_events_type", "type", "id"),
-    )
+    __table_args__ = (Index("ix_events_unit", "unit_pk", "id"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     unit_pk: Mapped[int] = mapped_column(ForeignKey("units.pk", ondelete="CASCADE"))

@@ -22,7 +22,10 @@ class Vote(db.Model):
     """One confirmation, or one flag by its reason."""
 
     __tablename__ = "votes"
-    __table_args__ = (Index("ix_votes_unit", "unit_pk", "user_id", "kind", "at"),)
+    __table_args__ = (
+        Index("ix_votes_unit", "unit_pk", "user_id", "kind", "at"),
+        Index("ix_votes_user", "user_id"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     unit_pk: Mapped[int] = mapped_column(ForeignKey("units.pk", ondelete="CASCADE"))

@@ -8,10 +8,11 @@ from sqlalchemy import ForeignKey, Index, delete, exists, func, select, update
 from sqlalchemy.orm import Mapped, mapped_column
 
 from cq.unit import ROLES
-from errors import Conflict, NotFound
+from errors import Conflict, NotFound, Unauthorized
 from models.base import PEOPLE, Json, db, iso, now, offset, turn, write
 
 KEYS = 20
+LISTED = 200
 
 
 class Actor(NamedTuple):
@@ -25,6 +26,10 @@ class Actor(NamedTuple):
     def may(self, role):
         """Whether this role or a higher one is held."""
         return ROLES.index(self.role) <= ROLES.index(role)
+
+    def check(self):
+        """See `User.check`."""
+        User.check(self.id)
 
 
 class User(db.Model):
@@ -92,6 +97,16 @@ class User(db.Model):
         return user
 
     @classmethod
+    def check(cls, user_id):
+        """Once it is somebody's turn to write: are they still there to write it down for?
+
+        Raises Unauthorized.
+        """
+        there = exists().where(cls.id == user_id, cls.disabled_at.is_(None))
+        if not db.session.scalar(select(there)):
+            raise Unauthorized("This account is gone or disabled")
+
+    @classmethod
     def remove(cls, username):
         """Delete the account and its keys; what it proposed, decided and voted stays."""
         write(PEOPLE)
@@ -143,6 +158,7 @@ class ApiKey(db.Model):
     def add(cls, user_id, name, labels, ttl, duration, id, prefix, key_hash):
         """A key valid for `duration` seconds; 20 active ones stay 20 whoever asks at once."""
         write(PEOPLE)
+        User.check(user_id)
         born = datetime.now(UTC)
         active = db.session.scalar(
             select(func.count())
@@ -167,12 +183,13 @@ class ApiKey(db.Model):
 
     @classmethod
     def of(cls, user_id):
-        """All keys of a person, newest first: at most 20 active ones, and the latest 200 in all."""
+        """Keys of a person, newest first: all that are active, and the latest 200."""
+        mine = cls.user_id == user_id
+        newest = (cls.created_at.desc(), cls.id)
+        latest = select(cls.id).where(mine).order_by(*newest).limit(LISTED).scalar_subquery()
+        active = cls.revoked_at.is_(None) & (cls.expires_at > now())
         return db.session.scalars(
-            select(cls)
-            .where(cls.user_id == user_id)
-            .order_by(cls.created_at.desc(), cls.id)
-            .limit(200)
+            select(cls).where(mine, active | cls.id.in_(latest)).order_by(*newest)
         ).all()
 
     @classmethod

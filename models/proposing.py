@@ -14,6 +14,8 @@ from models.history import Event
 from models.marks import Flag, UnitDomain, Vote
 
 REPEAT_WINDOW = 600
+# So many flags of a unit are kept and shown; further ones count as votes.
+FLAGS = 100
 
 
 class Proposing:
@@ -26,29 +28,34 @@ class Proposing:
         A key of a unit id's form becomes the id. Raises Conflict if somebody else has that id.
         """
         change = write()
+        by.check()
         content_hash = digest(domains, insight, context, extensions)
         unit = cls._repeat(by, key, content_hash)
-        if unit is None:
-            time = now()
-            unit = cls(
-                id=key if rules.is_id(key) else rules.new_id(),
-                idempotency_key=key,
-                changed=change,
-                content_hash=content_hash,
-                created_by=by.name,
-                author_id=by.id,
-                extensions=extensions,
-                domains=domains,
-                **insight,
-                **context,
-                created_at=time,
-                first_observed=time,
-                last_confirmed=time,
-            )
-            db.session.add(unit)
-            db.session.flush()
-            unit.index_words()
-            Event.add(unit, "proposed", by, at=time)
+        if unit is not None:
+            # Nothing changes: the turn and the number of this change are given back.
+            id = unit.id
+            db.session.rollback()
+            return cls.find(id)
+        time = now()
+        unit = cls(
+            id=key if rules.is_id(key) else rules.new_id(),
+            idempotency_key=key,
+            changed=change,
+            content_hash=content_hash,
+            created_by=by.name,
+            author_id=by.id,
+            extensions=extensions,
+            domains=domains,
+            **insight,
+            **context,
+            created_at=time,
+            first_observed=time,
+            last_confirmed=time,
+        )
+        db.session.add(unit)
+        db.session.flush()
+        unit.index_words()
+        Event.add(unit, "proposed", by, at=time)
         return unit
 
     @classmethod
@@ -98,6 +105,7 @@ class Proposing:
     @classmethod
     def _vote(cls, unit_id, by, kind, window, step, flag=None, **values):
         change = write()
+        by.check()
         unit = cls.served(unit_id)
         repeated = window and db.session.scalar(
             select(
@@ -110,10 +118,11 @@ class Proposing:
             )
         )
         if repeated:
-            return unit
+            db.session.rollback()
+            return cls.find(unit_id)
         time = now()
         db.session.add(Vote(unit_pk=unit.pk, user_id=by.id, kind=kind, at=time))
-        if flag:
+        if flag and len(unit.flags) < FLAGS:
             db.session.add(Flag(unit_pk=unit.pk, by=by.name, at=time, **flag))
         db.session.execute(
             update(cls)

@@ -1,9 +1,9 @@
 """What reviewers do to units: each step is one conditional UPDATE."""
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import func, or_, select, update
 
 from cq import unit as rules
-from errors import Conflict, Forbidden
+from errors import Conflict, Forbidden, Invalid
 from models.base import db, now, offset, write
 from models.history import Event, Revision
 from models.marks import Flag, Vote
@@ -85,9 +85,9 @@ class Reviewing:
         A person who confirmed both counts once. Flags stay behind: they were about the old text.
         """
         write()
-        heir = cls.served(replacement)
-        if replacement == unit_id:
-            raise Conflict("A knowledge unit cannot supersede itself")
+        heir = cls.named(replacement)
+        if replacement == unit_id or heir is None or heir.status != "approved":
+            raise Invalid.at("body", "replacement", because="names no other approved unit")
         unit = cls._move(
             unit_id,
             by,
@@ -104,13 +104,16 @@ class Reviewing:
         already = select(Vote.user_id).where(
             Vote.unit_pk == heir.pk, Vote.kind == "confirm", Vote.user_id.is_not(None)
         )
+        # Who left has no number any more: each such vote is somebody's own.
+        person = func.coalesce(Vote.user_id, -Vote.id)
+        first = (
+            select(func.min(Vote.id))
+            .where(Vote.unit_pk == unit.pk, Vote.kind == "confirm")
+            .group_by(person)
+        )
         carried = db.session.execute(
             update(Vote)
-            .where(
-                Vote.unit_pk == unit.pk,
-                Vote.kind == "confirm",
-                or_(Vote.user_id.is_(None), Vote.user_id.not_in(already)),
-            )
+            .where(Vote.id.in_(first), or_(Vote.user_id.is_(None), Vote.user_id.not_in(already)))
             .values(unit_pk=heir.pk)
             .execution_options(synchronize_session=False)
         ).rowcount
@@ -132,7 +135,7 @@ class Reviewing:
 
         On a disputed unit the edit answers the flags.
         """
-        change = write()
+        write()
         before = cls.find(unit_id).content()
         fresh = {**(insight or {}), **(context or {}), **({"domains": domains} if domains else {})}
         unit = cls._move(
@@ -157,7 +160,6 @@ class Reviewing:
                 )
             )
         content = unit.content()
-        unit.changed = change
         db.session.add(
             Revision(unit_pk=unit.pk, number=unit.revision, content=content, by=by.name, at=now())
         )

@@ -20,7 +20,7 @@ bp = routes.Blueprint("knowledge", "/knowledge")
 def query(explain, **asked):
     """Approved units that share a tag with `domains`, or whose text answers `q`, best first."""
     found = dict(search.find(**asked, private=g.private))
-    units = search.render(found)
+    units = search.render(found, g.private)
     response = routes.raw(units.values(), [found[pk] for pk in units] if explain else None)
     response.headers["CQ-Search"] = "domain"
     return response

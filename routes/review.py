@@ -5,7 +5,7 @@ from flask import current_app, g, jsonify
 import auth
 import routes
 import schemas
-from errors import Failure
+from errors import Failure, Unavailable
 from models import Event, Revision, Unit, Vote, db
 
 bp = routes.Blueprint("review", "/review")
@@ -16,8 +16,16 @@ def _own():
     return current_app.config["CQ_SELF_REVIEW"]
 
 
-def _page(rows, place, **more):
-    return {"items": [unit.item() for unit in rows], **more, "next_cursor": schemas.cursor(place)}
+def _page(where, limit, offset, cursor):
+    """A page of units, oldest first, as U's queue looks, and where the next one begins."""
+    rows, place = Unit.page(where, limit=limit, offset=offset, after=cursor)
+    return {
+        "items": [unit.item() for unit in rows],
+        "total": Unit.count(where),
+        "offset": offset,
+        "limit": limit,
+        "next_cursor": schemas.cursor(place),
+    }
 
 
 @bp.get("/queue")
@@ -26,9 +34,7 @@ def _page(rows, place, **more):
 @bp.answers(200, schemas.Page)
 def queue(limit, offset, cursor):
     """Pending units, oldest first. `cursor` goes on where `next_cursor` left off."""
-    pending = Unit.status == "pending"
-    rows, place = Unit.page(pending, limit=limit, offset=offset, after=cursor)
-    return jsonify(_page(rows, place, total=Unit.count(pending), offset=offset, limit=limit))
+    return _page(Unit.status == "pending", limit, offset, cursor)
 
 
 @bp.get("/attention")
@@ -37,9 +43,7 @@ def queue(limit, offset, cursor):
 @bp.answers(200, schemas.Page)
 def attention(limit, offset, cursor):
     """Approved units that need another look: somebody flagged them and nobody answered yet."""
-    disputed = Unit.disputed()
-    rows, place = Unit.page(disputed, limit=limit, offset=offset, after=cursor)
-    return jsonify(_page(rows, place, total=Unit.count(disputed), offset=offset, limit=limit))
+    return _page(Unit.disputed(), limit, offset, cursor)
 
 
 @bp.get("/units")
@@ -164,6 +168,8 @@ def bulk(decision, ids, tier, reason):
             else:
                 unit = Unit.decide(unit_id, DECISIONS[decision], g.actor, tier, reason, own=_own())
             answers.append(unit.decision())
+        except Unavailable:
+            raise
         except Failure as refusal:
             answers.append({"unit_id": unit_id, "error": refusal.status, "detail": refusal.detail})
     db.session.commit()

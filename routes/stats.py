@@ -7,7 +7,7 @@ import routes
 import schemas
 import search
 from cq import unit as rules
-from models import dashboard, now
+from models import dashboard, db, now
 
 bp = routes.Blueprint("stats", "")
 
@@ -26,11 +26,17 @@ def agents():
 def reviewers():
     """The dashboard: units by status, domain and confidence, the latest steps, a month of days."""
     index = search.index()
+    return index.remember(("dashboard", now()[:10]), lambda: _dashboard(index))
+
+
+def _dashboard(index):
+    """All of it from one snapshot, which begins here."""
+    db.session.rollback()
     approved = index.stats(edges=rules.REVIEW_BUCKETS)
     return {
-        "counts": index.remember("counts", dashboard.counts),
+        "counts": dashboard.counts(),
         "domains": approved["domain_counts"],
         "confidence_distribution": approved["confidence_distribution"],
-        "recent_activity": index.remember("activity", dashboard.activity),
-        "trends": {"daily": index.remember(("daily", now()[:10]), dashboard.daily)},
+        "recent_activity": dashboard.activity(),
+        "trends": {"daily": dashboard.daily()},
     }

@@ -21,6 +21,7 @@ def _hashed(password, field="password"):
 @bp.get("/me")
 @auth.session_required()
 @bp.answers(200, schemas.Account)
+@bp.refuses(404)
 def me():
     """Who is signed in."""
     return User.find(g.actor.name).wire()
@@ -30,7 +31,7 @@ def me():
 @auth.session_required()
 @bp.body(schemas.ChangePassword)
 @bp.answers(200, schemas.Token)
-@bp.refuses(400)
+@bp.refuses(400, 404, 429)
 def change_password(password, new_password):
     """A new password. All sessions end; the answer holds a token for a new one."""
     try:

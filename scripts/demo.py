@@ -35,7 +35,8 @@ def start():
     known = read(SERVER)
     if not runs(known):
         known = {**known, **launch()}
-    if "password" not in known:
+        write(SERVER, known)
+    if "password" not in known or "cq made the database" in LOG.read_text():
         known["password"] = secrets.token_urlsafe(12)
         make_admin(known["password"])
     write(SERVER, known)

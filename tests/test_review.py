@@ -532,7 +532,7 @@ def test_an_edit_that_agents_could_not_read_is_refused(call):
         ({"insight": None}, ["insight"]),
         ({"context": {"pattern": "x" * 201}}, ["context", "pattern"]),
         ({"context": {"languages": ["a\0"]}}, ["context", "languages", 0]),
-        ({"revision": 0}, ["revision"]),
+        ({"revision": 0, "domains": ["x"]}, ["revision"]),
     ):
         answer = call("PATCH", f"/review/{unit['id']}", body, user="rita")
         assert answer.status_code == 422, body
@@ -755,10 +755,10 @@ def test_a_replacement_is_another_approved_unit(call):
         ({}, 422),
         ({"replacement": None}, 422),
         ({"replacement": "ku_1"}, 422),
-        ({"replacement": UNKNOWN}, 404),
-        ({"replacement": call.propose("pending")["id"]}, 404),
-        ({"replacement": retired["id"]}, 404),
-        ({"replacement": old["id"]}, 409),
+        ({"replacement": UNKNOWN}, 422),
+        ({"replacement": call.propose("pending")["id"]}, 422),
+        ({"replacement": retired["id"]}, 422),
+        ({"replacement": old["id"]}, 422),
     ):
         assert review(call, old, "supersede", body).status_code == status, body
     assert item(call, old)["status"] == "approved"
@@ -958,5 +958,5 @@ def test_a_refused_step_leaves_no_event(call):
         ("supersede", {"replacement": unit["id"]}),
         ("supersede", {"replacement": UNKNOWN}),
     ):
-        assert review(call, unit, verb, body).status_code in (404, 409)
+        assert review(call, unit, verb, body).status_code in (409, 422)
     assert history(call, unit) == before

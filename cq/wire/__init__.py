@@ -116,5 +116,6 @@ class Query(Wire):
 
     @validates_schema(skip_on_field_errors=False, pass_original=True)
     def asked(self, data, original, **_):
-        if "domains" not in original and not original.get("q"):
+        given = isinstance(original, dict) and ("domains" in original or original.get("q"))
+        if not given:
             raise ValidationError(MISSING, "domains")

@@ -156,7 +156,7 @@ class Whole(_Typed, fields.Integer):
         if isinstance(value, bool) or not _WHOLE.fullmatch(str(value).strip()):
             raise self.make_error("invalid")
         number = int(str(value).strip().partition(".")[0])
-        if number < self.low == 1:
+        if self.clamp and number < self.low == 1:
             raise ValidationError(Problem("greater_than", "Input should be greater than 0"))
         if number < self.low:
             text = f"Input should be greater than or equal to {self.low}"

@@ -116,7 +116,6 @@ def upgrade():
         sa.PrimaryKeyConstraint("id"),
     )
     with op.batch_alter_table("events", schema=None) as batch_op:
-        batch_op.create_index("ix_events_type", ["type", "id"], unique=False)
         batch_op.create_index("ix_events_unit", ["unit_pk", "id"], unique=False)
 
     op.create_table(
@@ -169,6 +168,7 @@ def upgrade():
     )
     with op.batch_alter_table("votes", schema=None) as batch_op:
         batch_op.create_index("ix_votes_unit", ["unit_pk", "user_id", "kind", "at"], unique=False)
+        batch_op.create_index("ix_votes_user", ["user_id"], unique=False)
 
     op.bulk_insert(
         sa.table("changes", sa.column("id", sa.Integer), sa.column("number", sa.Integer)),
