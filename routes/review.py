@@ -1,10 +1,11 @@
 """What reviewers do: read the queue, decide, edit, undo, look again."""
 
-from flask import current_app, g, jsonify
+from flask import Response, current_app, g, jsonify
 
 import auth
 import routes
 import schemas
+import search
 from errors import Failure, Unavailable
 from models import Event, Revision, Unit, Vote, db
 
@@ -16,16 +17,25 @@ def _own():
     return current_app.config["CQ_SELF_REVIEW"]
 
 
-def _page(where, limit, offset, cursor):
-    """A page of units, oldest first, as U's queue looks, and where the next one begins."""
-    rows, place = Unit.page(where, limit=limit, offset=offset, after=cursor)
-    return {
-        "items": [unit.item() for unit in rows],
-        "total": Unit.count(where),
-        "offset": offset,
-        "limit": limit,
-        "next_cursor": schemas.cursor(place),
-    }
+def _page(name, where, limit, offset, cursor):
+    """A page of units, oldest first, as U's queue looks, and where the next one begins.
+
+    Reviewers' pages ask for the same ones again and again: each is made once a change.
+    """
+
+    def make():
+        db.session.rollback()
+        rows, place = Unit.page(where, limit=limit, offset=offset, after=cursor)
+        return jsonify(
+            items=[unit.item() for unit in rows],
+            total=Unit.count(where),
+            offset=offset,
+            limit=limit,
+            next_cursor=schemas.cursor(place),
+        ).data
+
+    body = search.index().remember((name, limit, offset, cursor), make)
+    return Response(body, mimetype="application/json")
 
 
 @bp.get("/queue")
@@ -34,7 +44,7 @@ def _page(where, limit, offset, cursor):
 @bp.answers(200, schemas.Page)
 def queue(limit, offset, cursor):
     """Pending units, oldest first. `cursor` goes on where `next_cursor` left off."""
-    return _page(Unit.status == "pending", limit, offset, cursor)
+    return _page("queue", Unit.status == "pending", limit, offset, cursor)
 
 
 @bp.get("/attention")
@@ -43,7 +53,7 @@ def queue(limit, offset, cursor):
 @bp.answers(200, schemas.Page)
 def attention(limit, offset, cursor):
     """Approved units that need another look: somebody flagged them and nobody answered yet."""
-    return _page(Unit.disputed(), limit, offset, cursor)
+    return _page("attention", Unit.disputed(), limit, offset, cursor)
 
 
 @bp.get("/units")
