@@ -4,7 +4,6 @@ import signal
 import sys
 import threading
 
-import flask_smorest
 import waitress
 from flask import Flask, request
 from flask.json.provider import DefaultJSONProvider
@@ -15,7 +14,6 @@ import config
 import errors
 import logs
 import migrations
-import schemas
 import search
 from models import User, db
 from routes import auth as auth_routes
@@ -45,13 +43,6 @@ class Json(DefaultJSONProvider):
         return self._app.response_class(body, mimetype=self.mimetype)
 
 
-class Api(flask_smorest.Api):
-    ERROR_SCHEMA = schemas.Error
-
-    def _register_error_handlers(self):
-        """Ours answer, in one shape; see `errors`."""
-
-
 def create_app(settings=None):
     """The WSGI app over `settings` as `config.from_env` gives them, its database up to date.
 
@@ -68,11 +59,6 @@ def create_app(settings=None):
             "hide_parameters": True,
         },
         MAX_CONTENT_LENGTH=BODY,
-        API_TITLE="cq",
-        API_VERSION="v1",
-        OPENAPI_VERSION="3.0.3",
-        OPENAPI_URL_PREFIX="/api",
-        OPENAPI_JSON_PATH="openapi.json",
     )
     app.json = Json(app)
     app.url_map.merge_slashes = False
@@ -84,11 +70,11 @@ def create_app(settings=None):
     search.init_app(app)
     app.before_request(_size)
     app.after_request(_headers)
-    api = Api(app)
-    for resource in (knowledge, stats, review, auth_routes, users, node):
-        api.register_blueprint(resource.bp)
+    resources = [each.bp for each in (knowledge, stats, review, auth_routes, users, node)]
+    for resource in resources:
+        app.register_blueprint(resource)
     node.init_app(app)
-    docs.init_app(app, api)
+    docs.init_app(app, resources)
     admin.init_app(app)
     migrations.apply(app)
     return app

@@ -232,15 +232,11 @@ def tables(rows, facts):
         measured.append([f"{size}", f"{clients}", what, *figures, part])
     goals = [["target, at 8 clients", "measured", ""]]
     for goal, figure, met in targets(rows):
-        goals.append([goal, figure or "-", "not measured" if met is None else _met(met)])
+        goals.append([goal, figure or "-", {None: "not measured", True: "met"}.get(met, "missed")])
     servers = [["units", *next(iter(facts.values()))]]
     for size, known in facts.items():
         servers.append([f"{size}", *(f"{figure:.1f}" for figure in known.values())])
     return measured, goals, servers
-
-
-def _met(met):
-    return "met" if met else "missed"
 
 
 def plain(table):
@@ -292,8 +288,8 @@ def main():
 
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", type=whole_numbers, default="1000,10000,100000")
-    parser.add_argument("--clients", type=whole_numbers, default="1,8,32")
+    parser.add_argument("--sizes", type=whole_numbers, default="1000,10000,100000", help="units")
+    parser.add_argument("--clients", type=whole_numbers, default="1,8,32", help="at once")
     parser.add_argument("--seconds", type=float, default=4, help="of each figure")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there too")
     options = parser.parse_args()
@@ -301,8 +297,11 @@ def read_options():
         parser.error("--seconds takes 0.1 to 600")
     if options.clients[-1] > MOST_CLIENTS:
         parser.error(f"--clients takes at most {MOST_CLIENTS}")
-    if options.markdown and not options.markdown.absolute().parent.is_dir():
-        parser.error(f"--markdown: there is no folder {options.markdown.absolute().parent}")
+    if options.markdown:
+        try:
+            options.markdown.open("a").close()
+        except OSError as fault:
+            parser.error(f"--markdown: {options.markdown} cannot be written ({fault.strerror})")
     return options
 
 

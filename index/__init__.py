@@ -21,7 +21,6 @@ from models import UNITS, Change, Unit, db
 _TIERS = {"private": PRIVATE, "public": PUBLIC}
 # So many domains are counted in an answer, the commonest.
 DOMAINS = 1000
-REMEMBERED = 256
 # So many changed units stand aside before the order is made anew.
 ASIDE = 256
 log = logging.getLogger("cq.index")
@@ -202,12 +201,9 @@ class Index:
         What takes longer than until the next change is kept for nobody.
         """
         remembered = self.remembered
-        if key in remembered:
-            return remembered[key]
-        made = make()
-        if len(remembered) < REMEMBERED:
-            remembered[key] = made
-        return made
+        if key not in remembered:
+            remembered[key] = make()
+        return remembered[key]
 
     def _stats(self, least, edges):
         with self.lock:

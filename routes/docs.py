@@ -1,10 +1,13 @@
 """The OpenAPI document at /api/openapi.json, completed by what routes ask; /api/docs."""
 
+from functools import cache
 from importlib.resources import files
 
-from flask import Response, redirect, send_from_directory
+import flask_smorest
+from flask import Flask, Response, redirect, send_from_directory
 
 import auth
+import schemas
 
 ASSETS = str(files("flask_swagger_ui") / "dist")
 PAGE = """<!doctype html>
@@ -26,21 +29,36 @@ POLICY = (
 )
 
 
-def init_app(app, api):
+class Api(flask_smorest.Api):
+    ERROR_SCHEMA = schemas.Error
+
+
+def init_app(app, resources):
+    """Serve the document of these blueprints, and its page."""
+
     def show(body, mimetype):
         return Response(body, mimetype=mimetype, headers={"Content-Security-Policy": POLICY})
 
-    app.add_url_rule("/api/docs", "docs", auth.anybody(lambda: show(PAGE, "text/html")))
-    app.add_url_rule(
-        "/api/docs/start.js", "docs.start", auth.anybody(lambda: show(START, "text/javascript"))
-    )
-    app.add_url_rule(
-        "/api/docs/<path:name>",
-        "docs.assets",
-        auth.anybody(lambda name: send_from_directory(ASSETS, name)),
-    )
-    app.add_url_rule("/", "home", auth.anybody(lambda: redirect("/api/docs")))
+    for path, view in (
+        ("/api/openapi.json", lambda: document(*resources)),
+        ("/api/docs", lambda: show(PAGE, "text/html")),
+        ("/api/docs/start.js", lambda: show(START, "text/javascript")),
+        ("/api/docs/<path:name>", lambda name: send_from_directory(ASSETS, name)),
+        ("/", lambda: redirect("/api/docs")),
+    ):
+        app.add_url_rule(path, path, auth.anybody(view))
+
+
+@cache
+def document(*resources):
+    """The OpenAPI document, made when somebody first asks, on an app that serves nothing else."""
+    app = Flask("cq")
+    app.config.update(API_TITLE="cq", API_VERSION="v1", OPENAPI_VERSION="3.0.3")
+    api = Api(app)
+    for resource in resources:
+        api.register_blueprint(resource)
     describe(app, api)
+    return api.spec.to_dict()
 
 
 def describe(app, api):

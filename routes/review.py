@@ -20,7 +20,7 @@ def _own():
 def _page(name, where, limit, offset, cursor):
     """A page of units, oldest first, as U's queue looks, and where the next one begins.
 
-    Reviewers' pages ask for the same ones again and again: each is made once a change.
+    Reviewers' pages ask for the first one again and again: it is made once a change.
     """
 
     def make():
@@ -34,7 +34,8 @@ def _page(name, where, limit, offset, cursor):
             next_cursor=schemas.cursor(place),
         ).data
 
-    body = search.index().remember((name, limit, offset, cursor), make)
+    first = offset == 0 and cursor is None
+    body = search.index().remember((name, limit), make) if first else make()
     return Response(body, mimetype="application/json")
 
 
