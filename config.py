@@ -211,10 +211,10 @@ def _folder(settings):
             pass
         if path.is_dir():
             raise IsADirectoryError(21, "is a folder, not a file")
-        if path.exists():
-            path.open("r+b").close()
-        else:
+        if not path.exists():
             settings["CQ_MADE"].append(f"the database {path}")
+        # It will hold hashes of passwords and keys: a new one is its owner's alone.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as fault:
         raise ConfigError(
             f"{variable}: {path} cannot be written ({fault.strerror}); "

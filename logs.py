@@ -38,7 +38,8 @@ def start(level):
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+    for talkative, least in (("waitress.queue", logging.ERROR), ("alembic", logging.WARNING)):
+        logging.getLogger(talkative).setLevel(least)
 
 
 def init_app(app):

@@ -1,5 +1,6 @@
 """The migrations make what the models say, once, whoever starts first."""
 
+import stat
 import threading
 
 from alembic.autogenerate import compare_metadata
@@ -41,6 +42,13 @@ def test_full_text_follows_every_change_of_a_unit(call):
         rows = db.session.execute(text("SELECT rowid, summary FROM units_fts")).all()
         db.session.rollback()
     assert rows == [(1, "other ones")]
+
+
+def test_a_new_database_is_its_owners_alone(tmp_path):
+    create_app(config.from_env({"CQ_DB_PATH": str(tmp_path / "cq.db"), **SECRETS}))
+    for file in tmp_path.glob("cq.db*"):
+        if file.stat().st_size:
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
 def test_two_first_starts_at_once_make_one_database(tmp_path):
