@@ -70,8 +70,7 @@ def shift(confidence, step):
 def relevance(shared, either, language=False, framework=False, pattern=False):
     """How well a unit fits a query, 0..1: weighted Jaccard overlap of tags plus three boosts.
 
-    `shared` of `either` tags stand in both (intersection and union of the two tag sets); all of
-    it may be numbers or arrays of them.
+    `shared` of `either` tags stand in both: intersection and union of the two tag sets.
     """
     return (
         WEIGHTS["domain"] * (shared / either)

@@ -61,13 +61,15 @@ def daily():
     today = now()[:10]
     start = (date.fromisoformat(today) - timedelta(days=DAYS)).isoformat()
     days = {}
-    for name in COUNTED:
-        time, kind = (
-            (Unit.created_at, "proposed") if name == "pending" else (Unit.reviewed_at, name)
-        )
+    for kind, time, where in (
+        ("proposed", Unit.created_at, ()),
+        ("approved", Unit.reviewed_at, (Unit.status == "approved",)),
+        ("rejected", Unit.reviewed_at, (Unit.status == "rejected",)),
+    ):
         day = func.substr(time, 1, 10)
-        where = [time >= start] if name == "pending" else [time >= start, Unit.status == name]
-        rows = db.session.execute(select(day, func.count()).where(*where).group_by(day))
+        rows = db.session.execute(
+            select(day, func.count()).where(time >= start, *where).group_by(day)
+        )
         for day, count in rows:
             if day <= today:
                 days.setdefault(day, {})[kind] = count

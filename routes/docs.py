@@ -76,19 +76,11 @@ def describe(app, api):
         for method in rule.methods
     }
     for rule in app.url_map.iter_rules():
-        path = spec._paths.get(_openapi(rule.rule)) if rule.rule.startswith("/api/v1") else None
-        for method, operation in (path or {}).items():
+        path = spec._paths.get(rule.rule.replace("<", "{").replace(">", "}"), {})
+        for method, operation in path.items():
             view = views.get((rule.rule, method))
             if view is not None and isinstance(operation, dict):
                 _complete(operation, *view.asks)
-
-
-def _openapi(rule):
-    """A route's path as the document spells it."""
-    return "".join(
-        "{" + part.partition(">")[0].rpartition(":")[2] + "}" + part.partition(">")[2]
-        for part in f"x>{rule}".split("<")
-    ).removeprefix("{x}")
 
 
 def _complete(operation, who, role):

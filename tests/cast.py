@@ -5,6 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sqlalchemy import text
+
+from models import db
+from models.base import write
+
 ROOT = Path(__file__).parent.parent
 PASSWORD = "correct horse battery staple"
 PEOPLE = {"ada": "admin", "rita": "reviewer", "carl": "contributor", "cleo": "contributor"}
@@ -12,6 +17,22 @@ SECRETS = {
     "CQ_JWT_SECRET": "jwt-secret-of-the-tests-0123456789abcdef",
     "CQ_API_KEY_PEPPER": "pepper-of-the-tests",
 }
+
+
+# A unit's members on the wire, in their order.
+UNIT = [
+    "id",
+    "version",
+    "domains",
+    "insight",
+    "context",
+    "evidence",
+    "tier",
+    "created_by",
+    "superseded_by",
+    "extensions",
+    "flags",
+]
 
 
 def proposal(
@@ -28,6 +49,14 @@ def proposal(
         "context": {"languages": ["hcl"], "frameworks": [], "pattern": "infra"},
         **more,
     }
+
+
+def alter(app, statement, **values):
+    """Change rows behind the server's back, as time would."""
+    with app.app_context():
+        write()
+        db.session.execute(text(statement), values)
+        db.session.commit()
 
 
 class Caller:

@@ -7,35 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
-from sqlalchemy import text
 
-from models import db
-from models.base import now, write
-from tests.cast import proposal
+from models.base import now
+from tests.cast import UNIT, alter, proposal
 
-UNIT = [
-    "id",
-    "version",
-    "domains",
-    "insight",
-    "context",
-    "evidence",
-    "tier",
-    "created_by",
-    "superseded_by",
-    "extensions",
-    "flags",
-]
 FREE = "ku_0f3c9a51d2b84e6f9a7714c0be5d8812"
 UNKNOWN = "ku_" + "0" * 32
-
-
-def alter(app, statement, **values):
-    """Change rows behind the server's back, as time would."""
-    with app.app_context():
-        write()
-        db.session.execute(text(statement), values)
-        db.session.commit()
 
 
 def proposed(call, name="carl"):

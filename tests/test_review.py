@@ -4,21 +4,10 @@ import base64
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from sqlalchemy import text
-
-from models import db, now
-from models.base import write
-from tests.cast import PASSWORD
+from models import now
+from tests.cast import PASSWORD, alter
 
 UNKNOWN = "ku_" + "0" * 32
-
-
-def alter(app, statement, **values):
-    """Change rows behind the server's back, as time would."""
-    with app.app_context():
-        write()
-        db.session.execute(text(statement), values)
-        db.session.commit()
 
 
 def review(call, unit, verb, body=None, user="rita"):

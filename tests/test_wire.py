@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cq import unit as rules
-from tests.cast import PASSWORD, proposal
+from tests.cast import PASSWORD, UNIT, proposal
 
 NOBODYS = f"ku_{'0' * 32}"
 CARL, RITA, ADA = {"key": "carl"}, {"user": "rita"}, {"user": "ada"}
@@ -746,19 +746,7 @@ def test_extensions_keep_their_order_and_their_nulls(call):
 
 
 KEYS = {
-    (): [
-        "id",
-        "version",
-        "domains",
-        "insight",
-        "context",
-        "evidence",
-        "tier",
-        "created_by",
-        "superseded_by",
-        "extensions",
-        "flags",
-    ],
+    (): UNIT,
     ("insight",): ["summary", "detail", "action"],
     ("context",): ["languages", "frameworks", "pattern"],
     ("evidence",): ["confidence", "confirmations", "first_observed", "last_confirmed"],
