@@ -1,5 +1,6 @@
 """The OpenAPI document at /api/openapi.json, completed by what routes ask; /api/docs."""
 
+import threading
 from functools import cache
 from importlib.resources import files
 
@@ -40,7 +41,7 @@ def init_app(app, resources):
         return Response(body, mimetype=mimetype, headers={"Content-Security-Policy": POLICY})
 
     for path, view in (
-        ("/api/openapi.json", lambda: document(*resources)),
+        ("/api/openapi.json", lambda: document(tuple(resources))),
         ("/api/docs", lambda: show(PAGE, "text/html")),
         ("/api/docs/start.js", lambda: show(START, "text/javascript")),
         ("/api/docs/<path:name>", lambda name: send_from_directory(ASSETS, name)),
@@ -49,9 +50,21 @@ def init_app(app, resources):
         app.add_url_rule(path, path, auth.anybody(view))
 
 
+def document(resources):
+    """The OpenAPI document, made when somebody first asks, by one thread at a time.
+
+    Two that compile routes at once can upset Python 3.11's compiler.
+    """
+    with _making:
+        return _document(resources)
+
+
+_making = threading.Lock()
+
+
 @cache
-def document(*resources):
-    """The OpenAPI document, made when somebody first asks, on an app that serves nothing else."""
+def _document(resources):
+    """Made on an app that serves nothing else."""
     app = Flask("cq")
     app.config.update(API_TITLE="cq", API_VERSION="v1", OPENAPI_VERSION="3.0.3")
     api = Api(app)
