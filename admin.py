@@ -1,4 +1,4 @@
-"""What an operator does on the machine itself: `flask user`, `flask key`."""
+"""What an operator does on the machine itself: `flask user`, `flask key`, `flask reindex`."""
 
 import sys
 
@@ -12,7 +12,8 @@ import auth
 import schemas
 from cq import wire
 from errors import Failure
-from models import ApiKey, User, db
+from models import LIVE, ApiKey, Unit, User, Vector, db
+from search import worker
 
 users = AppGroup("user", help="Accounts: add, passwd, role, disable, enable, list, delete.")
 keys = AppGroup("key", help="API keys: list, revoke.")
@@ -21,6 +22,7 @@ keys = AppGroup("key", help="API keys: list, revoke.")
 def init_app(app):
     app.cli.add_command(users)
     app.cli.add_command(keys)
+    app.cli.add_command(reindex)
 
 
 class Refused(click.ClickException):
@@ -157,3 +159,37 @@ def revoke(name, key_id):
     """End an API key for good."""
     _done(ApiKey.revoke, _done(User.find, name).id, key_id)
     click.echo("The key is revoked.")
+
+
+@click.command("reindex")
+def reindex():
+    """Make the vectors that the model of CQ_EMBEDDER has not made yet.
+
+    Ended before its time, it goes on from there when it is run again. Vectors of earlier models are
+    kept until all are made.
+    """
+    embedder = current_app.extensions["cq_meaning"].embedder
+    if embedder.state == "off":
+        raise Refused("CQ_EMBEDDER is off: there is no model to make vectors with.")
+    embedder.start()
+    if not embedder.settled():
+        raise Refused(f"The embedder cannot be used: {embedder.reason}.")
+    units = Unit.count(Unit.status.in_(LIVE))
+    done = 0
+    try:
+        with click.progressbar(length=units, label="units", file=sys.stderr) as bar:
+            for step in worker.reindex(embedder):
+                done += step
+                bar.update(step)
+    # Whatever a model raises, the operator gets one line and what was there is kept.
+    except Exception as fault:
+        db.session.rollback()
+        raise Refused(
+            f"Ended at {done} of {units} units ({type(fault).__name__}: {fault}). "
+            "Earlier vectors are kept; run it again to go on."
+        ) from None
+    model = embedder.encoder.model
+    dropped = _done(Vector.drop_others, model)
+    click.echo(f"All {done} units have vectors of {model}.")
+    if dropped:
+        click.echo(f"{dropped} vectors of other models are dropped.")

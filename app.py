@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+from functools import partial
 
 import waitress
 from flask import Flask, request
@@ -11,6 +12,7 @@ from flask.json.provider import DefaultJSONProvider
 import admin
 import auth
 import config
+import embeddings
 import errors
 import logs
 import migrations
@@ -43,10 +45,10 @@ class Json(DefaultJSONProvider):
         return self._app.response_class(body, mimetype=self.mimetype)
 
 
-def create_app(settings=None):
+def create_app(settings=None, encoder=embeddings.load):
     """The WSGI app over `settings` as `config.from_env` gives them, its database up to date.
 
-    Raises ConfigError.
+    `encoder` makes the encoder of a name, in the background. Raises ConfigError.
     """
     settings = settings or config.from_env()
     app = Flask(__name__, static_folder=None)
@@ -67,7 +69,8 @@ def create_app(settings=None):
     db.init_app(app)
     migrations.init_app(app)
     auth.init_app(app)
-    search.init_app(app)
+    named = settings["CQ_EMBEDDER"]
+    search.init_app(app, None if named == "off" else partial(encoder, named))
     app.before_request(_size)
     app.after_request(_headers)
     resources = [each.bp for each in (knowledge, stats, review, auth_routes, users, node)]
@@ -94,8 +97,9 @@ def _headers(response):
 
 
 def _warm(app):
-    """Read the index before the first query asks for it."""
+    """Read the index before the first query asks for it, and begin to load the model."""
     with app.app_context():
+        search.meaning()
         search.index()
 
 
@@ -153,7 +157,10 @@ def serve():
     shown = f"[{host}]" if ":" in host else host
     print(f"cq listens on http://{shown}:{_port(server)}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server.run()
+    try:
+        server.run()
+    finally:
+        search.stop(app)
 
 
 if __name__ == "__main__":

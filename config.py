@@ -154,6 +154,8 @@ VARIABLES = {
     "CQ_PUBLIC_URL": ("", _public_url),
     "CQ_NODE_NAME": ("", _node_name),
     "CQ_LOG_LEVEL": ("INFO", _level),
+    "CQ_EMBEDDER": ("minilm", _text),
+    "CQ_DEVELOPMENT": ("0", _switch),
 }
 SECRET = {"CQ_JWT_SECRET", "CQ_API_KEY_PEPPER", "CQ_API_KEY_PEPPERS_OLD", "CQ_DATABASE_URL"}
 
@@ -174,6 +176,11 @@ def from_env(environ=os.environ):
             raise ConfigError(f"{name}: {shown} {fault}.") from None
     if settings["CQ_NODE_NAME"] and not settings["CQ_PUBLIC_URL"]:
         raise ConfigError("CQ_NODE_NAME: has no effect without CQ_PUBLIC_URL; set that too.")
+    if settings["CQ_EMBEDDER"] == "hashed" and not settings["CQ_DEVELOPMENT"]:
+        raise ConfigError(
+            "CQ_EMBEDDER: 'hashed' knows no meaning and is for tests; set minilm, onnx or off, or "
+            "CQ_DEVELOPMENT=1."
+        )
     settings["CQ_DATABASE"] = _database(settings)
     settings["CQ_MADE"] = []
     _secrets(settings, _folder(settings))

@@ -25,6 +25,7 @@ from statistics import median
 from typing import NamedTuple
 
 from bench import load, store
+from bench.tables import markdown, plain
 
 MOST, MOST_CLIENTS = 10_000_000, 500
 # A client goes round so many requests; a seed of its own for each.
@@ -237,28 +238,6 @@ def tables(rows, facts):
     for size, known in facts.items():
         servers.append([f"{size}", *(f"{figure:.1f}" for figure in known.values())])
     return measured, goals, servers
-
-
-def plain(table):
-    """Columns in line, figures to the right."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    right = [_figures(column) for column in zip(*table[1:], strict=True)]
-    for row in table:
-        cells = zip(row, widths, right, strict=True)
-        yield "  ".join(
-            cell.rjust(width) if figure else cell.ljust(width) for cell, width, figure in cells
-        ).rstrip()
-
-
-def markdown(table):
-    right = [_figures(column) for column in zip(*table[1:], strict=True)]
-    rule = ["--:" if figure else "---" for figure in right]
-    for row in (table[0], rule, *table[1:]):
-        yield f"| {' | '.join(row)} |"
-
-
-def _figures(column):
-    return all(not cell or cell.replace(".", "", 1).isdigit() for cell in column) and any(column)
 
 
 def main():

@@ -9,6 +9,7 @@ one by one. Nothing of a unit's text is held here.
 import heapq
 import logging
 import threading
+from typing import NamedTuple
 
 import numpy as np
 from sqlalchemy import select
@@ -35,6 +36,14 @@ COLUMNS = {
     "high": np.uint64,
     "low": np.uint64,
 }
+
+
+class Evidence(NamedTuple):
+    """How well a unit fits the words of a query, whether it shares a tag, and its confidence."""
+
+    relevance: float
+    shares: bool
+    confidence: float
 
 
 class Index:
@@ -156,11 +165,43 @@ class Index:
             slot = self.slots.get(pk)
             return None if slot is None else int(self.columns["changed"].all[slot])
 
-    def confidences(self, pks):
-        """{row number: confidence} of those that agents see."""
+    def look(self, pks, asked, private=True):
+        """{row number: Evidence} of those of these units that agents see."""
+        least = PRIVATE if private else PUBLIC
         with self.lock:
-            confidence = self.columns["confidence"].all
-            return {pk: float(confidence[self.slots[pk]]) for pk in pks if pk in self.slots}
+            tier, confidence = self.columns["tier"].room, self.columns["confidence"].room
+            pks = [pk for pk in pks if pk in self.slots and tier[self.slots[pk]] >= least]
+            slots = np.array([self.slots[pk] for pk in pks], np.int32)
+            shared = self._having([("domain", word) for word in asked.domains], slots)
+            either = self.columns["tags"].room[slots] + len(asked.domains) - shared
+            relevance = rules.WEIGHTS["domain"] * shared / np.maximum(either, 1)
+            for kind, words in asked.lifts():
+                having = self._having([(kind, word) for word in words], slots)
+                relevance += rules.WEIGHTS[kind] * (having > 0)
+            told = zip(
+                relevance.tolist(), (shared > 0).tolist(), confidence[slots].tolist(), strict=True
+            )
+            return {pk: Evidence(*each) for pk, each in zip(pks, told, strict=True)}
+
+    def _having(self, words, slots):
+        """How many of the words each slot's unit has. Slots of a word rise."""
+        count = np.zeros(len(slots), np.int64)
+        for word in words:
+            posting = self.postings.get(word)
+            if posting is not None:
+                places = posting.all.searchsorted(slots)
+                places[places == posting.size] = 0
+                count += posting.all[places] == slots
+        return count
+
+    def count(self):
+        """How many units agents see, private ones too."""
+        return len(self.slots)
+
+    def tags(self):
+        """The domains that any unit has or had since the index was read."""
+        with self.lock:
+            return [word for kind, word in self.postings if kind == "domain"]
 
     def rank(self, domains, languages=(), frameworks=(), pattern="", limit=5, private=True):
         """[(row number, score)] of units that share a tag, best first, ties by the greater id.

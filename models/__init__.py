@@ -3,15 +3,18 @@
 Models change rows and never commit; views do, once, last. They know no request.
 """
 
-from models.base import PEOPLE, UNITS, Change, db, now
+from models.base import PEOPLE, UNITS, VECTORS, Change, db, now, write
 from models.history import Event, Revision
 from models.marks import Flag, UnitDomain, Vote
 from models.people import Actor, ApiKey, User
 from models.unit import Unit
+from models.vectors import LIVE, Vector
 
 __all__ = [
+    "LIVE",
     "PEOPLE",
     "UNITS",
+    "VECTORS",
     "Actor",
     "ApiKey",
     "Change",
@@ -21,7 +24,9 @@ __all__ = [
     "Unit",
     "UnitDomain",
     "User",
+    "Vector",
     "Vote",
     "db",
     "now",
+    "write",
 ]

@@ -102,12 +102,12 @@ def hurry(connection, seconds):
         connection.info["hurried"] = True
 
 
-UNITS, PEOPLE = 1, 2
+UNITS, PEOPLE, VECTORS = 1, 2, 3
 
 
 class Change(db.Model):
-    """The number of the last change to units, and to people and keys. What is kept in memory
-    follows these two; see `write`.
+    """The number of the last change to units, to people and keys, and to vectors. What is kept in
+    memory follows these; see `write`.
     """
 
     __tablename__ = "changes"

@@ -1,11 +1,20 @@
-"""Full-text search as the database does it: SQLite's FTS5, over folded words."""
+"""Full-text search as the database does it: SQLite's FTS5, over folded words.
 
+How much a hit weighs is told by the rare words of the question that it has, so that a question in
+four words and one in forty come to comparable weights.
+"""
+
+import math
+import operator
+import time
 import unicodedata
+from functools import cache
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import text
 
 from cq.unit import fold
-from models.base import db
+from models.base import UNITS, Change, db
 
 # Words that stand in every text and tell none apart.
 STOP = frozenset(
@@ -15,7 +24,11 @@ STOP = frozenset(
 )
 WORDS = 32
 # bm25 weights of summary, detail, action and domains.
-WEIGHTS = (2.0, 1.0, 1.0, 2.0)
+WEIGHTS = (2.0, 1.0, 0.5, 1.0)
+# So many entries of the words' lists are scored; the rarest words come first.
+POSTINGS = 4000
+# Winners are chosen among so many times what is asked for, before it is known which are approved.
+DRAWN = 4
 
 
 def replace(pk, summary, detail, action, domains):
@@ -37,29 +50,105 @@ def fold_text(words):
     return fold.__wrapped__(words)
 
 
-def matching(q, limit, depth, private=True):
-    """[(row number, bm25 score, more is better)] of approved units, at most `depth`: with all words
-    of a question, then with any if these are fewer than `limit`.
+def matching(q, depth, shown="private"):
+    """[(row number, weight)] of units that have words of a question, at most `depth`, best first.
+
+    `shown` says which units: approved `public` ones, `private` ones too, or `pending` ones too.
+    A weight is within 0..1: bm25 as a part of the best one's, times the root of the part of the
+    question's rare words that the best one has.
+
+    Words so common that their lists would take long are not asked for, unless there are no others:
+    then units must have all of them.
     """
-    statement = _MATCHING if private else _MATCHING_PUBLIC
-    found = {}
-    for every in (True, False):
-        asked = expression(q, every)
-        if asked and len(found) < limit:
-            for pk, score in db.session.execute(statement, {"asked": asked, "limit": depth}):
-                found.setdefault(pk, -score)
-    return list(found.items())[:depth]
+    asked = words(q)
+    counts = _counts()
+    rare, postings = [], 0
+    for word in sorted(asked, key=counts.of):
+        postings += counts.of(word)
+        if postings > POSTINGS:
+            break
+        rare.append(word)
+    rows = _ranked(rare or asked, " OR " if rare else " AND ", depth, shown)
+    if not rows:
+        return []
+    best, bm25 = rows[0]
+    weight = math.sqrt(_covered(best, asked, counts)) / max(bm25, 1e-9)
+    return [(pk, weight * score) for pk, score in rows]
 
 
-def expression(q, every):
-    """The words of a question as an FTS5 expression, each quoted so that none is an operator.
+def _ranked(asked, between, depth, shown):
+    """[(row number, bm25, more is better)], best first."""
+    if not asked:
+        return []
+    expression = between.join(f'"{word}"' for word in asked)
+    drawn = DRAWN * depth
+    while True:
+        values = {"asked": expression, "drawn": drawn, "limit": depth}
+        rows = db.session.execute(_RANKED[shown], values).all()
+        served = [(pk, -score) for pk, score, _ in rows if pk is not None]
+        if len(served) == depth or not rows or rows[0].found < drawn:
+            return served
+        drawn *= 10
 
-    `every` asks for all of them. None if there is no word.
+
+def _covered(pk, asked, counts):
+    """The part of a question's words, weighed by their rarity, that a unit has."""
+    if len(asked) == 1:
+        return 1.0
+    words = {f"word{place}": f'"{word}"' for place, word in enumerate(asked)}
+    has = db.session.execute(_has(len(asked)), {"pk": pk, **words}).one()
+    weights = [counts.rarity(word) for word in asked]
+    return sum(map(operator.mul, has, weights)) / sum(weights)
+
+
+class _Counts:
+    """How many units have a word, counted once and kept while the store changes little."""
+
+    def __init__(self, number):
+        self.number = number
+        self.until = time.monotonic() + KEPT
+        self.total = db.session.execute(_TOTAL).scalar()
+        self.units = {}
+
+    def of(self, word):
+        if word not in self.units:
+            if len(self.units) > COUNTED:
+                self.units.clear()
+            self.units[word] = db.session.execute(_COUNT, {"word": f'"{word}"'}).scalar()
+        return self.units[word]
+
+    def rarity(self, word):
+        """The inverse document frequency as Lucene smooths it: above 0 however common the word.
+
+        UNSEEN units more that have no word asked for: to a small store, most words are unknown.
+        """
+        having = self.of(word)
+        return math.log(1 + max(0.0, self.total + UNSEEN - having + 0.5) / (having + 0.5))
+
+
+KEPT = 60
+COUNTED = 50_000
+UNSEEN = 100
+_kept = WeakKeyDictionary()
+
+
+def _counts():
+    number, engine = Change.last(UNITS), db.engine
+    counts = _kept.get(engine)
+    stale = counts is None or number > counts.number + counts.number // 10
+    if stale or (number > counts.number and time.monotonic() > counts.until):
+        counts = _kept[engine] = _Counts(number)
+    return counts
+
+
+def words(q):
+    """The words of a question, folded, without those that tell nothing; WORDS of them at most.
+
+    No character of them means anything to FTS5.
     """
-    words = "".join(char if _in_word(char) else " " for char in fold_text(q)).split()
-    words = [word for word in dict.fromkeys(words) if any(map(str.isalnum, word))]
-    words = [word for word in words if word not in STOP] or words
-    return (" AND " if every else " OR ").join(f'"{word}"' for word in words[:WORDS]) or None
+    said = "".join(char if _in_word(char) else " " for char in fold_text(q)).split()
+    said = [word for word in dict.fromkeys(said) if any(map(str.isalnum, word))]
+    return ([word for word in said if word not in STOP] or said)[:WORDS]
 
 
 def _in_word(char):
@@ -67,11 +156,29 @@ def _in_word(char):
     return char.isalnum() or unicodedata.category(char)[0] == "M"
 
 
-_RANKED = f"""
-    SELECT u.pk, bm25(units_fts, {", ".join(map(str, WEIGHTS))}) AS score
-    FROM units_fts JOIN units u ON u.pk = units_fts.rowid
-    WHERE units_fts MATCH :asked AND u.status = 'approved' {{public}}
-    ORDER BY score, u.id DESC LIMIT :limit
+# The outer join tells how many were drawn even if none of them is approved.
+_SERVED = f"""
+    WITH drawn AS (
+        SELECT rowid AS pk, bm25(units_fts, {", ".join(map(str, WEIGHTS))}) AS score
+        FROM units_fts WHERE units_fts MATCH :asked ORDER BY score, rowid DESC LIMIT :drawn
+    )
+    SELECT u.pk, drawn.score, (SELECT count(*) FROM drawn) AS found
+    FROM drawn LEFT JOIN units u ON u.pk = drawn.pk AND {{shown}}
+    ORDER BY u.pk IS NULL, drawn.score, u.pk DESC LIMIT :limit
 """
-_MATCHING = text(_RANKED.format(public=""))
-_MATCHING_PUBLIC = text(_RANKED.format(public="AND u.tier = 'public'"))
+_RANKED = {
+    "public": text(_SERVED.format(shown="u.status = 'approved' AND u.tier = 'public'")),
+    "private": text(_SERVED.format(shown="u.status = 'approved'")),
+    "pending": text(_SERVED.format(shown="u.status IN ('approved', 'pending')")),
+}
+
+
+@cache
+def _has(words):
+    """A statement that gives for each of so many words 1 if a unit has it, else 0."""
+    each = "EXISTS (SELECT 1 FROM units_fts WHERE units_fts MATCH :word{} AND rowid = :pk)"
+    return text("SELECT " + ", ".join(each.format(place) for place in range(words)))
+
+
+_COUNT = text("SELECT count(*) FROM units_fts WHERE units_fts MATCH :word")
+_TOTAL = text("SELECT count(*) FROM units")

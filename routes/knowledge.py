@@ -18,11 +18,14 @@ bp = routes.Blueprint("knowledge", "/knowledge")
 @bp.query(wire.Query)
 @bp.answers(200, schemas.Found)
 def query(explain, **asked):
-    """Approved units that share a tag with `domains`, or whose text answers `q`, best first."""
-    found = dict(search.find(**asked, private=g.private))
+    """Approved units that share a tag with `domains`, or answer `q` by their words or meaning, best
+    first. The header CQ-Search tells whether meaning took part: `semantic` or `domain`.
+    """
+    mode, ranked = search.find(**asked, private=g.private)
+    found = dict(ranked)
     units = search.render(found, g.private)
     response = routes.raw(units.values(), [found[pk] for pk in units] if explain else None)
-    response.headers["CQ-Search"] = "domain"
+    response.headers["CQ-Search"] = mode
     return response
 
 

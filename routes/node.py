@@ -5,6 +5,7 @@ from flask import current_app
 import auth
 import routes
 import schemas
+import search
 from errors import NotFound
 from models import db
 
@@ -17,9 +18,10 @@ def health():
 
 
 def ready():
-    """Able to answer: the database was asked just now."""
+    """Able to answer: the database was asked just now. Tells how queries are searched, and why."""
     db.session.execute(db.text("SELECT number FROM changes"))
-    return {"status": "ok", "search": "domain"}
+    mode, embedder = search.meaning().status(search.index())
+    return {"status": "ok", "search": mode, "embedder": embedder}
 
 
 def discovery():

@@ -7,7 +7,7 @@ import routes
 import schemas
 import search
 from errors import Failure, Unavailable
-from models import Event, Revision, Unit, Vote, db
+from models import LIVE, Event, Revision, Unit, Vote, db
 
 bp = routes.Blueprint("review", "/review")
 DECISIONS = {"approve": "approved", "reject": "rejected"}
@@ -125,6 +125,25 @@ def history(unit_id):
         "revisions": [revision.wire() for revision in Revision.of(unit)],
         "flags": [flag.told() for flag in unit.flags],
         "votes": Vote.counts(unit),
+    }
+
+
+@bp.get("/<unit_id>/similar")
+@auth.session_required("reviewer")
+@bp.query(schemas.Few)
+@bp.answers(200, schemas.Similar)
+@bp.refuses(404)
+def similar(unit_id, limit):
+    """The pending and approved units nearest to this one: maybe it is there already."""
+    mode, near = search.alike(Unit.find(unit_id), limit)
+    units = Unit.numbered([pk for pk, _ in near])
+    return {
+        "mode": mode,
+        "data": [
+            {**units[pk].item(), "similarity": round(similarity, 4)}
+            for pk, similarity in near
+            if pk in units and units[pk].status in LIVE
+        ],
     }
 
 

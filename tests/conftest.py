@@ -35,7 +35,7 @@ def template(tmp_path_factory):
 def environ(template, tmp_path):
     """The variables of a server over a fresh copy of the cast's database."""
     shutil.copy(template[0], tmp_path / "cq.db")
-    return {"CQ_DB_PATH": str(tmp_path / "cq.db"), "CQ_PORT": "0", **SECRETS}
+    return {"CQ_DB_PATH": str(tmp_path / "cq.db"), "CQ_PORT": "0", "CQ_EMBEDDER": "off", **SECRETS}
 
 
 @pytest.fixture

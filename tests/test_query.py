@@ -129,7 +129,7 @@ def test_the_index_ranks_like_the_plain_rule_through_any_change(app, actor):
                 "pattern": rng.choice(["", "", "api"]),
             }
             limit, private = rng.choice([1, 5, 50]), rng.choice([True, False])
-            found = search.find(**asked, limit=limit, private=private)
+            _, found = search.find(**asked, limit=limit, private=private)
             ids = [units[pk]["id"] for pk, _ in found]
             assert ids == plain_ranking(units.values(), asked, limit, not private), asked
 

@@ -65,5 +65,5 @@ def test_three_first_starts_at_once_make_one_database(tmp_path):
     assert [each.returncode for each in starts] == [0, 0, 0], said
     app = create_app(config.from_env({"CQ_DB_PATH": str(tmp_path / "cq.db"), **SECRETS}))
     with app.app_context():
-        assert db.session.execute(text("SELECT count(*) FROM changes")).scalar() == 2
+        assert db.session.execute(text("SELECT count(*) FROM changes")).scalar() == 3
         db.engine.dispose()

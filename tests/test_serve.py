@@ -197,6 +197,8 @@ BAD = [
     ("CQ_NODE_NAME", "n" * 201),
     ("CQ_NODE_NAME", "named, but nobody is led here"),
     ("CQ_LOG_LEVEL", "loud"),
+    ("CQ_EMBEDDER", "hashed"),
+    ("CQ_DEVELOPMENT", "maybe"),
 ]
 # Only trying shows that these are bad.
 TRIED = [

@@ -1,12 +1,9 @@
-"""What only the server reads: accounts, keys, reviews, lists; and the shapes of what it answers.
-
-The response schemas describe; the rows themselves say what leaves, key by key.
-"""
+"""What only the server reads: accounts, keys, reviews, lists."""
 
 import base64
 import json
 
-from marshmallow import Schema, ValidationError, fields, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from cq import unit, wire
 
@@ -112,6 +109,10 @@ class Units(Listing):
     confidence_max = wire.Number(load_default=None)
 
 
+class Few(wire.Wire):
+    limit = wire.Whole(1, 20, load_default=5)
+
+
 class Decision(wire.Wire):
     """`revision` is the one that was read: a decision about an older text is refused."""
 
@@ -166,154 +167,3 @@ class Edit(wire.Wire):
 
 
 # Answers
-
-
-class Flagged(Schema):
-    reason = fields.String()
-    timestamp = fields.String()
-    detail = fields.String(allow_none=True)
-    duplicate_of = fields.String(allow_none=True)
-
-
-class Evidence(Schema):
-    confidence = fields.Float()
-    confirmations = fields.Integer()
-    first_observed = fields.String()
-    last_confirmed = fields.String()
-
-
-class KnowledgeUnit(Schema):
-    """`created_by` is left out of what agents read."""
-
-    id = fields.String()
-    version = fields.Integer()
-    domains = fields.List(fields.String())
-    insight = fields.Nested(wire.Insight)
-    context = fields.Nested(wire.Context)
-    evidence = fields.Nested(Evidence)
-    tier = fields.String()
-    created_by = fields.String()
-    superseded_by = fields.String(allow_none=True)
-    extensions = fields.Dict(allow_none=True)
-    flags = fields.List(fields.Nested(Flagged))
-
-
-class Found(Schema):
-    data = fields.List(fields.Nested(KnowledgeUnit))
-    explain = fields.List(fields.Dict(), metadata={"description": "with explain=1 only"})
-
-
-class AgentStats(Schema):
-    total_count = fields.Integer()
-    tier_counts = fields.Dict(values=fields.Integer())
-    domain_counts = fields.Dict(values=fields.Integer())
-    confidence_distribution = fields.Dict(values=fields.Integer())
-
-
-class Item(Schema):
-    knowledge_unit = fields.Nested(KnowledgeUnit)
-    status = fields.String()
-    reviewed_by = fields.String(allow_none=True)
-    reviewed_at = fields.String(allow_none=True)
-    reason = fields.String(allow_none=True)
-    revision = fields.Integer()
-    created_at = fields.String()
-    disputed = fields.Boolean()
-
-
-class Page(Schema):
-    items = fields.List(fields.Nested(Item))
-    total = fields.Integer()
-    offset = fields.Integer()
-    limit = fields.Integer()
-    next_cursor = fields.String(allow_none=True)
-
-
-class Decided(Schema):
-    unit_id = fields.String()
-    status = fields.String()
-    reviewed_by = fields.String(allow_none=True)
-    reviewed_at = fields.String(allow_none=True)
-
-
-class BulkDecided(Decided):
-    error = fields.Integer(metadata={"description": "the status this id would have had alone"})
-    detail = fields.String()
-
-
-class BulkAnswer(Schema):
-    data = fields.List(fields.Nested(BulkDecided))
-
-
-class History(Schema):
-    events = fields.List(fields.Dict())
-    revisions = fields.List(fields.Dict())
-    flags = fields.List(fields.Dict())
-    votes = fields.Dict(values=fields.Integer())
-
-
-class ReviewStats(Schema):
-    counts = fields.Dict(values=fields.Integer())
-    domains = fields.Dict(values=fields.Integer())
-    confidence_distribution = fields.Dict(values=fields.Integer())
-    recent_activity = fields.List(fields.Dict())
-    trends = fields.Dict()
-
-
-class Token(Schema):
-    token = fields.String()
-    username = fields.String()
-    role = fields.String()
-
-
-class Account(Schema):
-    username = fields.String()
-    role = fields.String()
-    disabled = fields.Boolean()
-    created_at = fields.String()
-
-
-class Accounts(Schema):
-    data = fields.List(fields.Nested(Account))
-
-
-class Key(Schema):
-    id = fields.String()
-    name = fields.String()
-    labels = fields.List(fields.String())
-    prefix = fields.String()
-    key_prefix = fields.String()
-    ttl = fields.String()
-    expires_at = fields.String()
-    created_at = fields.String()
-    last_used_at = fields.String(allow_none=True)
-    revoked_at = fields.String(allow_none=True)
-    is_expired = fields.Boolean()
-    is_active = fields.Boolean()
-
-
-class MadeKey(Key):
-    """The token is shown this once."""
-
-    token = fields.String()
-    api_key = fields.String()
-
-
-class Keys(Schema):
-    data = fields.List(fields.Nested(Key))
-
-
-class Message(Schema):
-    message = fields.String()
-
-
-class Health(Schema):
-    status = fields.String()
-
-
-class Error(Schema):
-    """One sentence, or for a 422 a list of {"type", "loc", "msg"}."""
-
-    detail = fields.Raw(
-        metadata={"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}
-    )

@@ -1,0 +1,72 @@
+"""Answer a query: candidates by tag, words and meaning, ranked, and the JSON of those that won."""
+
+from flask import current_app
+
+from cq import unit as rules
+from index import Index
+from index.order import Asked
+from search import ranking
+from search.meaning import Meaning
+from search.shelf import Shelf
+
+SEMANTIC, DOMAIN = "semantic", "domain"
+
+
+def init_app(app, load):
+    """`load` makes the encoder, None where there shall be none."""
+    app.extensions["cq_index"] = Index()
+    app.extensions["cq_shelf"] = Shelf()
+    app.extensions["cq_meaning"] = Meaning(app, load)
+
+
+def index():
+    """The index of this app, as of now."""
+    followed = current_app.extensions["cq_index"]
+    followed.follow()
+    return followed
+
+
+def meaning():
+    """What this app knows of meaning, begun to be loaded."""
+    known = current_app.extensions["cq_meaning"]
+    known.start()
+    return known
+
+
+def stop(app):
+    """End the threads of an app."""
+    app.extensions["cq_meaning"].stop()
+
+
+def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5, private=True):
+    """(mode, [(row number, parts of its score)]): the best approved units, best first.
+
+    In domain mode tags alone rank as U does: relevance * confidence. Otherwise see `ranking`.
+    """
+    asked = Asked(domains or [], languages, frameworks, rules.fold(pattern))
+    question = "" if rules.is_blank(q or "") else q
+    known = meaning()
+    meant = known.meant(question, asked.domains, index())
+    mode = SEMANTIC if meant else DOMAIN
+    if not question and not (meant and domains):
+        ranked = index().rank(*asked, limit=limit, private=private)
+        return mode, [(pk, {"domain": score, "score": score}) for pk, score in ranked]
+    return mode, ranking.fused(index(), known.vectors, asked, question, meant, limit, private)
+
+
+def alike(unit, limit):
+    """(mode, [(row number, similarity)]) of the pending and approved units nearest to a unit."""
+    near = meaning().alike(unit.pk, limit, index())
+    if near is not None:
+        return SEMANTIC, near
+    return DOMAIN, ranking.worded(unit, limit)
+
+
+def render(pks, private=True):
+    """{row number: JSON} of these approved units as agents read it, mostly from the shelf.
+
+    A unit that was taken back meanwhile is left out.
+    """
+    current = current_app.extensions["cq_index"]
+    changes = {pk: current.changed(pk) for pk in pks}
+    return current_app.extensions["cq_shelf"].render(changes, private)

@@ -1,0 +1,72 @@
+"""Evidence by tags, by words and by meaning, fused into one score.
+
+A weighted sum and not a fusion of ranks: the parts are alike in size for short questions and long
+ones, so that one bound tells a hit from the best of nothing. Weights and bounds were measured; see
+docs/decisions.md and bench/retrieval.py.
+"""
+
+from cq import unit as rules
+from index.order import Asked
+from models import full_text
+
+# Candidates of each sort.
+DEPTH = 50
+WORDS, MEANING = 0.4, 0.6
+# What tags weigh beside a question, and where nothing else was said.
+TAGS, TAGS_ALONE = 0.25, 0.6
+# The similarity that a unit without a vector is given.
+NEUTRAL = 0.5
+# From confidence 0 to 1 a score grows by a tenth.
+CONFIDENCE = 0.1
+# Units that share no tag are left out unless the best of them comes up to this: by words and
+# meaning for a question, the same for tags that were asked for alone, and by words only.
+ENOUGH, ENOUGH_FOR_TAGS, ENOUGH_WORDS = 0.47, 0.3, 0.38
+# What is less alike than this is no near duplicate.
+ALIKE = 0.5
+
+
+def fused(index, vectors, asked, question, meant, limit, private):
+    """[(row number, parts of its score)] of the best approved units, best first.
+
+    `meant` is what the question means, None in domain mode: then words and tags make the score.
+    """
+    words = dict(
+        full_text.matching(
+            question or " ".join(asked.domains), DEPTH, "private" if private else "public"
+        )
+    )
+    pks = {*words, *(pk for pk, _ in index.rank(*asked, limit=DEPTH, private=private))}
+    kin, similar = {}, {}
+    if meant:
+        akin = Asked(meant.kin, *asked[1:])
+        pks.update(pk for pk, _ in index.rank(*akin, limit=DEPTH, private=private))
+        pks.update(pk for pk, _ in vectors.nearest(meant.vector, DEPTH, private))
+        kin = index.look(pks, akin, private) if meant.kin else {}
+        similar = vectors.similarities(pks, meant.vector)
+    found = []
+    best = False
+    for pk, seen in index.look(pks, asked, private).items():
+        near = kin.get(pk)
+        tags, shares = seen.relevance, seen.shares
+        if near and near.shares:
+            tags, shares = max(tags, meant.likeness * near.relevance), True
+        parts = {"domain": tags, "text": words.get(pk, 0.0), "confidence": seen.confidence}
+        if meant:
+            parts["meaning"] = similar.get(pk, NEUTRAL)
+        told = WORDS * parts["text"] + MEANING * parts.get("meaning", 0.0)
+        if meant and pk in similar:
+            best = best or told >= (ENOUGH if question else ENOUGH_FOR_TAGS)
+        else:
+            best = best or parts["text"] >= ENOUGH_WORDS
+        parts["score"] = (told + (TAGS if question else TAGS_ALONE) * tags) * (
+            1 + CONFIDENCE * (seen.confidence - rules.START)
+        )
+        found.append((pk, parts, shares))
+    kept = [(pk, parts) for pk, parts, shares in found if best or shares]
+    return sorted(kept, key=lambda each: (-each[1]["score"], -each[0]))[:limit]
+
+
+def worded(unit, limit):
+    """[(row number, weight)] of the live units that share the rare words of a unit's summary."""
+    near = full_text.matching(unit.summary, limit + 1, "pending")
+    return [(pk, weight) for pk, weight in near if pk != unit.pk][:limit]
