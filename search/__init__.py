@@ -55,11 +55,13 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
 
 
 def alike(unit, limit):
-    """(mode, [(row number, similarity)]) of the pending and approved units nearest to a unit."""
+    """(mode, [(row number, similarity)]): the pending and approved units that are much like a unit,
+    nearest first; in domain mode those that share the rare words of its summary.
+    """
     near = meaning().alike(unit.pk, limit, index())
-    if near is not None:
-        return SEMANTIC, near
-    return DOMAIN, ranking.worded(unit, limit)
+    mode = DOMAIN if near is None else SEMANTIC
+    near = ranking.worded(unit, limit) if near is None else near
+    return mode, [(pk, likeness) for pk, likeness in near if likeness >= ranking.ALIKE]
 
 
 def render(pks, private=True):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from sqlalchemy import text
@@ -59,6 +60,17 @@ def alter(app, statement, **values):
         db.session.commit()
 
 
+HASHED = {"CQ_EMBEDDER": "hashed", "CQ_DEVELOPMENT": "1"}
+
+
+def eventually(claim, seconds=20):
+    """Ask again until the claim holds; gives what it last was."""
+    end = time.monotonic() + seconds
+    while not (held := claim()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return held
+
+
 class Caller:
     """Calls below /api/v1 in process, as a person's session, by a person's API key, or as nobody."""
 
@@ -93,6 +105,16 @@ class Caller:
         answer = self("GET", "/knowledge", key=key, query_string=query)
         assert answer.status_code == 200, answer.text
         return [unit["id"] for unit in answer.json["data"]]
+
+    def understands(self, units=None):
+        """Wait until queries are answered by meaning, and so many approved units have vectors."""
+
+        def told():
+            ready = self.app.test_client().get("/ready").json
+            having = ready["embedder"].get("vectors")
+            return ready["search"] == "semantic" and units in (None, having)
+
+        assert eventually(told), self.app.test_client().get("/ready").json
 
 
 class Process:

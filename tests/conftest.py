@@ -6,6 +6,8 @@ import pytest
 
 import auth
 import config
+import embeddings
+import search
 from app import create_app
 from models import Actor, ApiKey, User, db
 from tests.cast import PASSWORD, PEOPLE, SECRETS, Caller, Process
@@ -40,16 +42,21 @@ def environ(template, tmp_path):
 
 @pytest.fixture
 def make_app(environ):
-    """Apps over the test's database; `make_app(CQ_VOTE_WINDOW="0")` sets variables."""
+    """Apps over the test's database; `make_app(CQ_VOTE_WINDOW="0")` sets variables, and
+    `make_app(encoder=...)` takes what makes the encoder out of its name.
+    """
     apps = []
 
-    def make(**more):
-        app = create_app(config.from_env({**environ, **more}))
+    def make(encoder=embeddings.load, **more):
+        if encoder is not embeddings.load:
+            more = {"CQ_EMBEDDER": "minilm", **more}
+        app = create_app(config.from_env({**environ, **more}), encoder)
         apps.append(app)
         return app
 
     yield make
     for app in apps:
+        search.stop(app)
         with app.app_context():
             db.engine.dispose()
 
