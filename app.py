@@ -19,7 +19,7 @@ import migrations
 import search
 from models import User, db
 from routes import auth as auth_routes
-from routes import docs, knowledge, node, review, stats, users
+from routes import docs, knowledge, node, page, review, stats, users
 
 BODY = 256 * 1024
 HEADERS = {
@@ -78,6 +78,7 @@ def create_app(settings=None, encoder=embeddings.load):
         app.register_blueprint(resource)
     node.init_app(app)
     docs.init_app(app, resources)
+    page.init_app(app)
     admin.init_app(app)
     migrations.apply(app)
     return app

@@ -149,6 +149,7 @@ VARIABLES = {
     "CQ_SELF_REVIEW": ("1", _switch),
     "CQ_HUMAN_REVIEW": ("0", _switch),
     "CQ_VOTE_WINDOW": ("24h", _duration),
+    "CQ_STALE_AFTER": ("180d", _duration),
     "CQ_READ_RATE": ("3000/minute", _rate),
     "CQ_WRITE_RATE": ("3000/minute", _rate),
     "CQ_PUBLIC_URL": ("", _public_url),

@@ -3,12 +3,12 @@
 What is done to it stands in `proposing` and `reviewing`.
 """
 
-from sqlalchemy import ForeignKey, Index, and_, exists, func, select, tuple_
+from sqlalchemy import ForeignKey, Index, and_, exists, false, func, select, tuple_
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from cq import unit as rules
 from errors import NotFound
-from models.base import Json, db, offset
+from models.base import Json, db, now, offset
 from models.marks import Flag, UnitDomain
 from models.proposing import Proposing
 from models.reviewing import Reviewing
@@ -54,6 +54,7 @@ class Unit(Proposing, Reviewing, db.Model):
         Index("ix_units_newest", "created_at", "id"),
         Index("ix_units_reviewed", "status", "reviewed_at"),
         Index("ix_units_confidence", "status", "confidence"),
+        Index("ix_units_confirmed", "status", "last_confirmed"),
         Index("ix_units_author", "author_id", "created_at", "id"),
         Index("ix_units_repeat", "author_id", "content_hash", "created_at"),
         Index("ix_units_idempotency", "author_id", "idempotency_key", unique=True),
@@ -138,6 +139,11 @@ class Unit(Proposing, Reviewing, db.Model):
         return and_(cls.status + "" == "approved", cls.open_flags > db.literal_column("0"))
 
     @classmethod
+    def stale(cls, after):
+        """Approved, and not confirmed for so many seconds; 0 stands for never."""
+        return and_(cls.status == "approved", cls.last_confirmed < now(after)) if after else false()
+
+    @classmethod
     def tagged(cls, domain):
         return exists().where(UnitDomain.unit_pk == cls.pk, UnitDomain.domain == rules.fold(domain))
 
@@ -175,8 +181,9 @@ class Unit(Proposing, Reviewing, db.Model):
             "flags": [flag.wire(reviewer) for flag in self.flags],
         }
 
-    def item(self):
-        """A unit as reviewers see it."""
+    def item(self, stale_after=0):
+        """A unit as reviewers see it; not confirmed for `stale_after` seconds, it is stale."""
+        approved = self.status == "approved"
         return {
             "knowledge_unit": self.wire(reviewer=True),
             "status": self.status,
@@ -185,7 +192,8 @@ class Unit(Proposing, Reviewing, db.Model):
             "reason": self.reason,
             "revision": self.revision,
             "created_at": offset(self.created_at),
-            "disputed": self.status == "approved" and self.open_flags > 0,
+            "disputed": approved and self.open_flags > 0,
+            "stale": bool(approved and stale_after and self.last_confirmed < now(stale_after)),
         }
 
     def proposal(self):

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 import flask_smorest
-from flask import Flask, Response, redirect, send_from_directory
+from flask import Flask, Response, send_from_directory
 
 import auth
 import schemas
@@ -45,7 +45,6 @@ def init_app(app, resources):
         ("/api/docs", lambda: show(PAGE, "text/html")),
         ("/api/docs/start.js", lambda: show(START, "text/javascript")),
         ("/api/docs/<path:name>", lambda name: send_from_directory(ASSETS, name)),
-        ("/", lambda: redirect("/api/docs")),
     ):
         app.add_url_rule(path, path, auth.anybody(view))
 

@@ -1,13 +1,14 @@
 """What reviewers do: read the queue, decide, edit, undo, look again."""
 
 from flask import Response, current_app, g, jsonify
+from sqlalchemy import or_
 
 import auth
 import routes
 import schemas
 import search
 from errors import Failure, Unavailable
-from models import LIVE, Event, Revision, Unit, Vote, db
+from models import LIVE, Event, Revision, Unit, Vote, db, now
 
 bp = routes.Blueprint("review", "/review")
 DECISIONS = {"approve": "approved", "reject": "rejected"}
@@ -15,6 +16,10 @@ DECISIONS = {"approve": "approved", "reject": "rejected"}
 
 def _own():
     return current_app.config["CQ_SELF_REVIEW"]
+
+
+def _item(unit):
+    return unit.item(current_app.config["CQ_STALE_AFTER"])
 
 
 def _page(name, where, limit, offset, cursor):
@@ -27,7 +32,7 @@ def _page(name, where, limit, offset, cursor):
         db.session.rollback()
         rows, place = Unit.page(where, limit=limit, offset=offset, after=cursor)
         return jsonify(
-            items=[unit.item() for unit in rows],
+            items=[_item(unit) for unit in rows],
             total=Unit.count(where),
             offset=offset,
             limit=limit,
@@ -35,7 +40,9 @@ def _page(name, where, limit, offset, cursor):
         ).data
 
     first = offset == 0 and cursor is None
-    body = search.index().remember((name, limit), make) if first else make()
+    # What time alone makes stale is noticed within the hour.
+    key = (name, limit, now()[:13])
+    body = search.index().remember(key, make) if first else make()
     return Response(body, mimetype="application/json")
 
 
@@ -53,8 +60,11 @@ def queue(limit, offset, cursor):
 @bp.query(schemas.Listing)
 @bp.answers(200, schemas.Page)
 def attention(limit, offset, cursor):
-    """Approved units that need another look: somebody flagged them and nobody answered yet."""
-    return _page("attention", Unit.disputed(), limit, offset, cursor)
+    """Approved units that need another look: flagged and not answered yet, or not confirmed for
+    CQ_STALE_AFTER.
+    """
+    where = or_(Unit.disputed(), _stale())
+    return _page("attention", where, limit, offset, cursor)
 
 
 @bp.get("/units")
@@ -70,17 +80,27 @@ def units(limit, offset, cursor, **filters):
     rows, place = Unit.page(
         *_filters(**filters), limit=limit, offset=offset, after=cursor, newest=True
     )
-    response = jsonify([unit.item() for unit in rows])
+    response = jsonify([_item(unit) for unit in rows])
     if place:
         response.headers["CQ-Next-Cursor"] = schemas.cursor(place)
     return response
 
 
-def _filters(domain, status, confidence_min, confidence_max):
+def _stale():
+    return Unit.stale(current_app.config["CQ_STALE_AFTER"])
+
+
+def _filters(domain, status, author, confidence_min, confidence_max, disputed, stale):
     if domain.strip():
         yield Unit.tagged(domain)
     if status:
         yield Unit.status == status
+    if author.strip():
+        yield Unit.created_by == author.strip()
+    if disputed:
+        yield Unit.disputed()
+    if stale:
+        yield _stale()
     if confidence_min is not None:
         yield Unit.confidence >= confidence_min
     if confidence_max is not None:
@@ -98,7 +118,7 @@ def _filters(domain, status, confidence_min, confidence_max):
 @bp.refuses(404)
 def one(unit_id):
     """One unit in any state."""
-    return Unit.find(unit_id).item()
+    return _item(Unit.find(unit_id))
 
 
 @bp.patch("/<unit_id>")
@@ -110,7 +130,7 @@ def edit(unit_id, **words):
     """Better words for a pending or disputed unit; the earlier ones are kept."""
     unit = Unit.edit(unit_id, g.actor, **words, own=_own())
     db.session.commit()
-    return unit.item()
+    return _item(unit)
 
 
 @bp.get("/<unit_id>/history")
@@ -140,7 +160,7 @@ def similar(unit_id, limit):
     return {
         "mode": mode,
         "data": [
-            {**units[pk].item(), "similarity": round(similarity, 4)}
+            {**_item(units[pk]), "similarity": round(similarity, 4)}
             for pk, similarity in near
             if pk in units and units[pk].status in LIVE
         ],

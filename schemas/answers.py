@@ -66,6 +66,7 @@ class Item(Schema):
     revision = fields.Integer()
     created_at = fields.String()
     disputed = fields.Boolean()
+    stale = fields.Boolean()
 
 
 class Page(Schema):

@@ -105,6 +105,9 @@ class Units(Listing):
     limit = wire.Whole(0, 100, load_default=100)
     domain = wire.Text(load_default="")
     status = wire.Choice(("", *unit.STATUSES), load_default="")
+    author = wire.Text(load_default="")
+    disputed = wire.Switch(load_default=False)
+    stale = wire.Switch(load_default=False)
     confidence_min = wire.Number(load_default=None)
     confidence_max = wire.Number(load_default=None)
 

@@ -197,6 +197,7 @@ BAD = [
     ("CQ_NODE_NAME", "n" * 201),
     ("CQ_NODE_NAME", "named, but nobody is led here"),
     ("CQ_LOG_LEVEL", "loud"),
+    ("CQ_STALE_AFTER", "half a year"),
     ("CQ_EMBEDDER", "hashed"),
     ("CQ_DEVELOPMENT", "maybe"),
 ]

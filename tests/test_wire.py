@@ -634,7 +634,6 @@ def test_a_number_of_a_query_that_is_none_is_told_so(call):
 UNKNOWN = [
     "/nowhere",
     "/index.html",
-    "/favicon.svg",
     "/assets/x.js",
     "/.well-known/other",
     "/api",

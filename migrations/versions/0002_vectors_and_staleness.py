@@ -1,4 +1,4 @@
-"""the vectors of units"""
+"""the vectors of units, and when units were last confirmed"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -22,6 +22,8 @@ def upgrade():
     )
     with op.batch_alter_table("vectors", schema=None) as batch_op:
         batch_op.create_index("ix_vectors_changed", ["model", "changed"], unique=False)
+    with op.batch_alter_table("units", schema=None) as batch_op:
+        batch_op.create_index("ix_units_confirmed", ["status", "last_confirmed"], unique=False)
     op.bulk_insert(
         sa.table("changes", sa.column("id", sa.Integer), sa.column("number", sa.Integer)),
         [{"id": 3, "number": 0}],

@@ -1,0 +1,169 @@
+// One unit in any state: its words, its history, and what can be done with it now.
+
+import { api, Refusal } from "../api.js";
+import { fill, focusOn, h } from "../dom.js";
+import { badge, busy, failed, field, problem, spinner, unitLink, when } from "../parts/bits.js";
+import { flags, revisionList, similar, unitBody } from "../parts/card.js";
+import { confirm, open } from "../parts/dialog.js";
+import { edit } from "../parts/edit.js";
+
+export default function unit(shell, { path: [, id] }) {
+  const note = h("div", { class: "slot", role: "status" });
+  const place = h("div");
+  const view = h("div", {}, h("h1", { class: "unseen" }, "Unit"), note, place);
+  const say = (text, kind = "good") => fill(note, h("div", { class: `note ${kind}` }, text));
+
+  async function show() {
+    if (!place.firstChild) fill(place, spinner());
+    try {
+      const [item, history] = await Promise.all([api.unit(id), api.history(id)]);
+      draw(item, history);
+    } catch (fault) {
+      const missing = fault instanceof Refusal && fault.status === 404;
+      fill(place, missing ? h("p", { class: "note mild" }, "There is no unit of this id.") : failed(fault, show));
+    }
+  }
+
+  function draw(item, history) {
+    const replaced = item.knowledge_unit.superseded_by;
+    fill(
+      place,
+      h(
+        "article",
+        { class: "card", "aria-labelledby": "unit-summary" },
+        h("p", { class: "row" }, badge(item.status), item.disputed && badge("disputed"), item.stale && badge("stale"), h("code", { class: "quiet" }, id)),
+        replaced && h("p", { class: "note mild" }, "Superseded by ", unitLink(replaced, replaced), "."),
+        unitBody({ ...item, knowledge_unit: { ...item.knowledge_unit, flags: [] } }),
+        history.flags.length > 0 && flags(history.flags),
+        h("div", { class: "row wrap" }, actions(item)),
+      ),
+      similar(id),
+      history.revisions.length > 1 && h("section", {}, h("h2", {}, "Edits"), revisionList(history.revisions)),
+      h("section", {}, h("h2", {}, "History"), timeline(history.events), votes(history.votes)),
+    );
+  }
+
+  /** What the unit's state allows. */
+  function actions(item) {
+    const line = problem();
+    const button = (label, work, kind = "") => {
+      const node = h("button", { type: "button", class: kind, onclick: () => busy(node, line, () => work()) }, label);
+      return node;
+    };
+    const asked = (label, text, work, danger = true) =>
+      button(label, () =>
+        confirm(`${label} this unit?`, text, label, async (reason) => {
+          await work(reason);
+          await done(`${label}: done.`);
+        }, { reason: true, danger }),
+      );
+    const done = async (text) => {
+      say(text);
+      shell.refresh();
+      await show();
+      focusOn(place.querySelector("#unit-summary"));
+    };
+    const approve = (tier) => async () => {
+      await api.approve(id, tier);
+      await done(tier === "public" ? "Approved and published." : "Approved.");
+    };
+    const change = button("Edit", async () => {
+      if (await edit(item)) await done("Saved.");
+    });
+    const again = (verb, text) => asked(verb, text, (reason) => api.reopen(id, reason), false);
+    const offered = {
+      pending: () => [
+        button("Approve", approve("private"), "main"),
+        button("Publish", approve("public")),
+        asked("Reject", "Its author sees the reason.", (reason) => api.reject(id, reason)),
+        change,
+      ],
+      approved: () => [
+        item.disputed && asked("Keep", "It is right as it stands: its flags are answered.", (reason) => api.keep(id, reason), false),
+        item.disputed && change,
+        asked("Retire", "Agents do not find it any more.", (reason) => api.retire(id, reason)),
+        button("Supersede", () => supersede(id, done)),
+        again("Reopen", "It waits for a decision again, and agents do not find it meanwhile."),
+      ],
+      rejected: () => [again("Reopen", "It waits for a decision again.")],
+      retired: () => [again("Reopen", "It waits for a decision again.")],
+      superseded: () => [],
+    }[item.status];
+    return [offered(), line];
+  }
+
+  show();
+  return { title: "Unit", view };
+}
+
+/** Ask which unit takes this one's place. */
+function supersede(id, done) {
+  return open("Supersede this unit", (close) => {
+    const line = problem();
+    const input = h("input", { required: true, autofocus: true, autocomplete: "off", spellcheck: "false", pattern: "ku_[0-9a-f]{32}", placeholder: "ku_…" });
+    const reason = h("textarea", { rows: 2, maxlength: 1000 });
+    const button = h("button", { type: "submit", class: "danger" }, "Supersede");
+    const near = h("div");
+    api.similar(id).then(({ data }) => {
+      const approved = data.filter((item) => item.status === "approved");
+      if (!approved.length) return;
+      fill(
+        near,
+        h("p", { class: "quiet" }, "Approved and much like it:"),
+        h(
+          "p",
+          { class: "row wrap" },
+          approved.map(({ knowledge_unit: unit }) =>
+            h("button", { type: "button", class: "plain", onclick: () => { input.value = unit.id; } }, unit.insight.summary),
+          ),
+        ),
+      );
+    }, () => {});
+    return h(
+      "form",
+      {
+        onsubmit(event) {
+          event.preventDefault();
+          busy(button, line, async () => {
+            await api.supersede(id, input.value.trim(), reason.value.trim());
+            close(true);
+            await done("Superseded.");
+          });
+        },
+      },
+      h("p", {}, "The other unit takes its place and its confirmations; agents find the other one."),
+      field("Id of the approved unit that replaces it", input),
+      near,
+      field("Reason (optional)", reason),
+      line,
+      h("div", { class: "row end" }, h("button", { type: "button", onclick: () => close(null) }, "Cancel"), button),
+    );
+  });
+}
+
+const NAMES = { page: "in this page", token: "by a program", key: "by an agent's key", command: "on the command line" };
+
+function timeline(events) {
+  return h(
+    "ol",
+    { class: "timeline" },
+    events.map((event) =>
+      h(
+        "li",
+        {},
+        h("strong", {}, event.type),
+        " by ",
+        h("bdi", {}, event.by),
+        ", ",
+        when(event.at),
+        h("span", { class: "quiet" }, ` ${NAMES[event.channel] || event.channel}${event.self_reviewed ? ", their own proposal" : ""}`),
+        event.reason && h("p", { class: "prose", dir: "auto" }, event.reason),
+      ),
+    ),
+  );
+}
+
+function votes(counts) {
+  const told = Object.entries(counts).map(([kind, count]) => `${kind} ${count}`);
+  return told.length > 0 && h("p", { class: "quiet" }, `Votes: ${told.join(", ")}.`);
+}
