@@ -43,11 +43,17 @@ demo: setup
 stop:
 	@$(BIN)/python scripts/demo.py stop
 
+# The browser that the tests of the page drive.
+.venv/chromium: | .venv/bin/python
+	@command -v chromium || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+		|| { echo "The tests of the page need Chromium: install the package chromium."; exit 1; }
+	@touch $@
+
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-test: lint .venv-sdk/ready
+test: lint .venv-sdk/ready .venv/chromium
 	$(BIN)/python -m pytest -m "slow or not slow"
 
 bench: setup
