@@ -22,6 +22,8 @@ PATIENCE = 1.0
 TOGETHER = 8
 REMEMBERED = 2048
 LOGGED_EVERY = 60
+# These pass by themselves and are no news.
+EXPECTED = ("loading", "missing")
 log = logging.getLogger("cq.embedder")
 
 
@@ -189,7 +191,7 @@ class Embedder:
         with self._lock:
             self.fallbacks[cause] += 1
             count, told = self.fallbacks[cause], self._told.get(cause, -LOGGED_EVERY)
-            if cause == "loading" or now - told < LOGGED_EVERY:
+            if cause in EXPECTED or now - told < LOGGED_EVERY:
                 return
             self._told[cause] = now
         log.warning("the embedder is %s, %d times by now", cause, count, exc_info=fault)

@@ -1,8 +1,10 @@
 """Answer a query: candidates by tag, words and meaning, ranked, and the JSON of those that won."""
 
 from flask import current_app
+from sqlalchemy.exc import SQLAlchemyError
 
 from cq import unit as rules
+from errors import Failure
 from index import Index
 from index.order import Asked
 from search import ranking
@@ -47,11 +49,22 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
     question = "" if rules.is_blank(q or "") else q
     known = meaning()
     meant = known.meant(question, asked.domains, index())
-    mode = SEMANTIC if meant else DOMAIN
-    if not question and not (meant and domains):
-        ranked = index().rank(*asked, limit=limit, private=private)
-        return mode, [(pk, {"domain": score, "score": score}) for pk, score in ranked]
-    return mode, ranking.fused(index(), known.vectors, asked, question, meant, limit, private)
+    if meant:
+        try:
+            return SEMANTIC, _fused(asked, question, meant, limit, private)
+        except (SQLAlchemyError, Failure):
+            raise
+        # What the vectors do must not cost the answer.
+        except Exception as fault:
+            known.embedder.fallback("broken", fault)
+    if question:
+        return DOMAIN, _fused(asked, question, None, limit, private)
+    ranked = index().rank(*asked, limit=limit, private=private)
+    return DOMAIN, [(pk, {"domain": score, "score": score}) for pk, score in ranked]
+
+
+def _fused(*asked):
+    return ranking.fused(index(), meaning().vectors, *asked)
 
 
 def alike(unit, limit):

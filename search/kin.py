@@ -45,10 +45,9 @@ class Kin:
             if self._rows is None:
                 return None
             similar, words = self._rows @ vector, list(self._words)
-        for place in np.argsort(-similar).tolist():
+        near = np.flatnonzero(similar >= SHORT)
+        for place in near[np.argsort(-similar[near])].tolist():
             likeness, other = float(similar[place]), words[place]
-            if likeness < SHORT:
-                return None
             if other != word and (likeness >= KIN or short_for(word, other)):
                 return other, likeness
         return None

@@ -66,6 +66,7 @@ class Meaning:
             return "loading", "the model is being loaded"
         if not self.vectors.loaded:
             return "loading", "the vectors are being read"
+        self.vectors.follow()
         having, units = self.vectors.count(), index.count()
         if having < ENOUGH * units:
             return "missing", f"{having} of {units} approved units have vectors of this model yet"
@@ -74,12 +75,12 @@ class Meaning:
     def meant(self, question, domains, index):
         """What the question means, or the domains where there is none. None in domain mode."""
         asked = question or ", ".join(domains)
+        if not asked:
+            return None
         hindrance = self.hindrance(index)
         if hindrance:
             self.embedder.fallback(hindrance[0])
-        if hindrance or not asked:
             return None
-        self.vectors.follow()
         known = {word: self.kin.of(word) for word in domains}
         fresh = [word for word, row in known.items() if row is None]
         try:
@@ -96,10 +97,7 @@ class Meaning:
         """[(row number, similarity)] of live units, nearest first; None in domain mode, and for a
         unit that has no vector yet.
         """
-        if self.hindrance(index):
-            return None
-        self.vectors.follow()
-        return self.vectors.alike(pk, limit)
+        return None if self.hindrance(index) else self.vectors.alike(pk, limit)
 
     def status(self, index):
         """What /ready tells."""
