@@ -171,9 +171,12 @@ def reindex():
     embedder = current_app.extensions["cq_meaning"].embedder
     if embedder.state == "off":
         raise Refused("CQ_EMBEDDER is off: there is no model to make vectors with.")
-    embedder.start()
-    if not embedder.settled():
-        raise Refused(f"The embedder cannot be used: {embedder.reason}.")
+    try:
+        embedder.load()
+    # Native code raises what is no Exception, and the operator is told in a line of that, too.
+    except BaseException as fault:
+        _interrupted(fault)
+        raise Refused(f"The embedder cannot be used: {embedder.reason}.") from None
     units = Unit.count(Unit.status.in_(LIVE))
     done = 0
     try:
@@ -181,11 +184,12 @@ def reindex():
             for step in worker.reindex(embedder):
                 done += step
                 bar.update(step)
-    # Whatever a model raises, the operator gets one line and what was there is kept.
-    except Exception as fault:
+    except BaseException as fault:
+        _interrupted(fault)
         db.session.rollback()
+        told = " ".join(str(fault).split())
         raise Refused(
-            f"Ended at {done} of {units} units ({type(fault).__name__}: {fault}). "
+            f"Ended at {done} of {units} units ({type(fault).__name__}: {told}). "
             "Earlier vectors are kept; run it again to go on."
         ) from None
     model = embedder.encoder.model
@@ -193,3 +197,9 @@ def reindex():
     click.echo(f"All {done} units have vectors of {model}.")
     if dropped:
         click.echo(f"{dropped} vectors of other models are dropped.")
+
+
+def _interrupted(fault):
+    """Ctrl-C is no failure of the model."""
+    if isinstance(fault, KeyboardInterrupt | click.Abort):
+        raise fault

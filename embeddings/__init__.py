@@ -1,6 +1,6 @@
 """Text to unit vectors, to bytes and back, and the nearest of many. No database, no request."""
 
-from embeddings.embedder import Embedder, NoVector
+from embeddings.embedder import Embedder, NoVector, why
 from embeddings.encoders import load
 from embeddings.matrix import GONE, PENDING, PRIVATE, PUBLIC, Matrix
 from embeddings.passages import digest, pack, passages, pooled, unpack
@@ -19,4 +19,5 @@ __all__ = [
     "passages",
     "pooled",
     "unpack",
+    "why",
 ]

@@ -9,8 +9,8 @@ import hashlib
 
 import numpy as np
 
-# Characters: 256 word pieces of English, somewhat less of code.
-WINDOW, OVERLAP = 900, 100
+# Characters: at most 256 word pieces, of code too.
+WINDOW, OVERLAP = 600, 80
 SUMMARY = 2.0
 # Rows made by another recipe are made anew.
 RECIPE = "1"
@@ -25,17 +25,17 @@ def passages(summary, detail):
 def windows(text):
     """Pieces of at most WINDOW characters that overlap, cut between words where there are any."""
     pieces, start = [], 0
-    while True:
-        end = start + WINDOW
-        if end >= len(text):
-            pieces.append(text[start:])
-            return pieces
+    while start + WINDOW < len(text):
         # A word may be cut only if it alone is longer than a good part of the window.
-        space = text.rfind(" ", start + WINDOW // 2, end)
-        end = space if space > 0 else end
+        end = _gap(text, range(start + WINDOW, start + WINDOW // 2, -1)) or start + WINDOW
         pieces.append(text[start:end])
-        space = text.find(" ", end - OVERLAP, end)
-        start = space + 1 if space > 0 else end
+        start = _gap(text, range(end - OVERLAP, end)) or end - OVERLAP
+    return [*pieces, text[start:]]
+
+
+def _gap(text, places):
+    """The first of these places that a word begins or ends at, or None."""
+    return next((each for each in places if text[each - 1].isspace() or text[each].isspace()), None)
 
 
 def pooled(vectors):
@@ -56,7 +56,7 @@ def pack(vector):
 
 def unpack(blob, dimension):
     """The vector of these bytes, or None if they are none of this dimension and of length 1."""
-    if len(blob) != dimension * FORMAT.itemsize:
+    if not isinstance(blob, bytes) or len(blob) != dimension * FORMAT.itemsize:
         return None
     vector = np.frombuffer(blob, FORMAT)
     return vector if whole(vector) else None
@@ -64,5 +64,6 @@ def unpack(blob, dimension):
 
 def whole(vectors):
     """Whether all numbers are finite and each row has length 1."""
-    lengths = np.linalg.norm(vectors, axis=-1)
-    return bool(np.all(np.abs(lengths - 1) < 1e-3))
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(vectors, axis=-1)
+        return bool(np.all(np.abs(lengths - 1) < 1e-3))

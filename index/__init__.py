@@ -203,6 +203,14 @@ class Index:
         with self.lock:
             return [word for kind, word in self.postings if kind == "domain"]
 
+    def has(self, domain, private=True):
+        """Whether any unit that agents see has this domain."""
+        least = PRIVATE if private else PUBLIC
+        with self.lock:
+            posting = self.postings.get(("domain", domain))
+            tier = self.columns["tier"].room
+            return posting is not None and bool((tier[posting.all] >= least).any())
+
     def rank(self, domains, languages=(), frameworks=(), pattern="", limit=5, private=True):
         """[(row number, score)] of units that share a tag, best first, ties by the greater id.
 

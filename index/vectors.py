@@ -46,6 +46,7 @@ class Vectors:
             if vectors and all(vector is not None for vector in vectors):
                 matrix.put(pk, kind, vectors)
             elif vectors:
+                matrix.drop(pk)
                 log.error("a vector of unit %s is damaged; `flask reindex` makes it anew", pk)
 
         for row in rows:

@@ -72,7 +72,7 @@ def matching(q, depth, shown="private"):
     if not rows:
         return []
     best, bm25 = rows[0]
-    weight = math.sqrt(_covered(best, asked, counts)) / max(bm25, 1e-9)
+    weight = math.sqrt(covered(best, q)) / max(bm25, 1e-9)
     return [(pk, weight * score) for pk, score in rows]
 
 
@@ -91,12 +91,13 @@ def _ranked(asked, between, depth, shown):
         drawn *= 10
 
 
-def _covered(pk, asked, counts):
-    """The part of a question's words, weighed by their rarity, that a unit has."""
+def covered(pk, q):
+    """The part of a question's words, weighed by their rarity, that a unit with one of them has."""
+    asked, counts = words(q), _counts()
     if len(asked) == 1:
         return 1.0
-    words = {f"word{place}": f'"{word}"' for place, word in enumerate(asked)}
-    has = db.session.execute(_has(len(asked)), {"pk": pk, **words}).one()
+    values = {f"word{place}": f'"{word}"' for place, word in enumerate(asked)}
+    has = db.session.execute(_has(len(asked)), {"pk": pk, **values}).one()
     weights = [counts.rarity(word) for word in asked]
     return sum(map(operator.mul, has, weights)) / sum(weights)
 

@@ -48,7 +48,7 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
     asked = Asked(domains or [], languages, frameworks, rules.fold(pattern))
     question = "" if rules.is_blank(q or "") else q
     known = meaning()
-    meant = known.meant(question, asked.domains, index())
+    meant = known.meant(question, asked.domains, index(), private)
     if meant:
         try:
             return SEMANTIC, _fused(asked, question, meant, limit, private)

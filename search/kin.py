@@ -39,8 +39,11 @@ class Kin:
             place = self._words.get(word)
             return None if place is None else self._rows[place]
 
-    def nearest(self, word, vector):
-        """(tag, similarity) of the nearest other tag that means nearly the same, or None."""
+    def nearest(self, word, vector, stands):
+        """(tag, similarity) of the nearest other tag that means nearly the same, or None.
+
+        `stands(tag)` says whether a unit that may be served has it.
+        """
         with self._lock:
             if self._rows is None:
                 return None
@@ -48,7 +51,8 @@ class Kin:
         near = np.flatnonzero(similar >= SHORT)
         for place in near[np.argsort(-similar[near])].tolist():
             likeness, other = float(similar[place]), words[place]
-            if other != word and (likeness >= KIN or short_for(word, other)):
+            kin = other != word and (likeness >= KIN or short_for(word, other))
+            if kin and stands(other):
                 return other, likeness
         return None
 

@@ -69,10 +69,12 @@ class Meaning:
         self.vectors.follow()
         having, units = self.vectors.count(), index.count()
         if having < ENOUGH * units:
-            return "missing", f"{having} of {units} approved units have vectors of this model yet"
+            few = f"{having} of {units} approved units have vectors of this model yet"
+            trouble = embedder.units.trouble
+            return "missing", f"{few}; {trouble}" if trouble else few
         return None
 
-    def meant(self, question, domains, index):
+    def meant(self, question, domains, index, private):
         """What the question means, or the domains where there is none. None in domain mode."""
         asked = question or ", ".join(domains)
         if not asked:
@@ -88,10 +90,13 @@ class Meaning:
         except NoVector:
             return None
         known.update(zip(fresh, rows, strict=True))
-        near = {word: self.kin.nearest(word, row) for word, row in known.items()}
+        near = {
+            word: self.kin.nearest(word, row, lambda tag: index.has(tag, private))
+            for word, row in known.items()
+        }
         found = [likeness for _, likeness in filter(None, near.values())]
-        kin = [near[word][0] if near[word] else word for word in domains]
-        return Meant(vector, kin if found else [], sum(found) / len(found) if found else 0.0)
+        kin = dict.fromkeys(near[word][0] if near[word] else word for word in domains)
+        return Meant(vector, [*kin] if found else [], sum(found) / len(found) if found else 0.0)
 
     def alike(self, pk, limit, index):
         """[(row number, similarity)] of live units, nearest first; None in domain mode, and for a
@@ -102,7 +107,7 @@ class Meaning:
     def status(self, index):
         """What /ready tells."""
         hindrance = self.hindrance(index)
-        reason = hindrance[1] if hindrance else self.embedder.trouble
+        reason = hindrance[1] if hindrance else self.embedder.questions.trouble
         told = {"state": self.embedder.state}
         if self.embedder.encoder:
             told["model"] = self.embedder.encoder.model

@@ -23,6 +23,8 @@ CONFIDENCE = 0.1
 # Units that share no tag are left out unless the best one's evidence comes up to this: by words
 # and meaning for a question, the same for tags that were asked for alone, and by words only.
 ENOUGH, ENOUGH_FOR_TAGS, ENOUGH_WORDS = 0.47, 0.3, 0.38
+# A unit so near by meaning answers a question with which it shares no word.
+NEAR = 0.55
 # And of them those with less than this part of the best one's evidence.
 TAIL = 0.5
 # What is less alike than this is no near duplicate.
@@ -72,7 +74,7 @@ def _candidates(index, vectors, asked, question, meant, private):
             parts["meaning"] = similar.get(pk, NEUTRAL)
         told = WORDS * parts["text"] + MEANING * parts.get("meaning", 0.0)
         if pk in similar:
-            good = told >= (ENOUGH if question else ENOUGH_FOR_TAGS)
+            good = told >= (ENOUGH if question else ENOUGH_FOR_TAGS) or similar[pk] >= NEAR
         else:
             good = parts["text"] >= ENOUGH_WORDS
         score = told + (TAGS if question else TAGS_ALONE) * tags
@@ -81,6 +83,7 @@ def _candidates(index, vectors, asked, question, meant, private):
 
 
 def worded(unit, limit):
-    """[(row number, weight)] of the live units that share the rare words of a unit's summary."""
-    near = full_text.matching(unit.summary, limit + 1, "pending")
-    return [(pk, weight) for pk, weight in near if pk != unit.pk][:limit]
+    """[(row number, 0..1)] of live units by the rare words of a unit's summary, most first."""
+    near = full_text.matching(unit.summary, DEPTH, "pending")
+    shared = [(pk, full_text.covered(pk, unit.summary)) for pk, _ in near if pk != unit.pk]
+    return sorted(shared, key=lambda each: -each[1])[:limit]

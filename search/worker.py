@@ -18,8 +18,6 @@ AT_ONCE = 16
 WINDOW = 8 * AT_ONCE
 # Seconds between two looks for what is new, and until an encoder that failed is tried again.
 LOOK, PAUSE = 0.2, 30
-# After so many pauses the units that it failed at are left alone until they change.
-TRIES = 3
 END = 1 << 62
 log = logging.getLogger("cq.vectors")
 
@@ -32,6 +30,8 @@ def waits(row):
 def embed(embedder, rows):
     """Make and write the vectors of these units. Raises what the encoder raises."""
     texts = [passages(row.summary, row.detail) for row in rows]
+    # What was read is in hand: no transaction stays open while the encoder works.
+    db.session.rollback()
     vectors = embedder.documents([text for each in texts for text in each])
     made, start = {}, 0
     for row, each in zip(rows, texts, strict=True):
@@ -57,10 +57,12 @@ def reindex(embedder):
         for row in read:
             whole[row.unit_pk] &= unpack(row.vector, dimension) is not None
         waiting = [row for row in rows if not whole.get(row.pk)]
+        yield len(rows) - len(waiting)
         for start in range(0, len(waiting), AT_ONCE):
-            embed(embedder, waiting[start : start + AT_ONCE])
+            batch = waiting[start : start + AT_ONCE]
+            embed(embedder, batch)
+            yield len(batch)
         db.session.rollback()
-        yield len(rows)
 
 
 class Worker:
@@ -74,9 +76,11 @@ class Worker:
         self._stopped = threading.Event()
         self._fresh = None
         self._backlog = END
-        self._paused_until = None
-        self._pauses = 0
+        # {row number: hash of the words} that the encoder failed at, and tags; tried again later.
         self._left = {}
+        self._left_tags = set()
+        self._again = self._paused_until = 0.0
+        self._failing = 0
 
     def stop(self):
         self._stopped.set()
@@ -96,6 +100,10 @@ class Worker:
                     # What a busy or full database does not take now is done at a later look.
                     log.warning("vectors wait for the database: %s", type(fault).__name__)
                     self._stopped.wait(1)
+                # This thread has nobody above it, and without it nothing is embedded any more.
+                except Exception:
+                    log.exception("a step of the vectors failed")
+                    self._stopped.wait(PAUSE)
                 finally:
                     db.session.remove()
                 if not more:
@@ -107,9 +115,9 @@ class Worker:
         if self._fresh is None:
             self._fresh = (number, END)
         self.vectors.follow()
-        if self._paused_until and time.monotonic() < self._paused_until:
+        if time.monotonic() < self._paused_until:
             return False
-        if number > self._fresh[0]:
+        if self._fresh < (number, END):
             place = (Unit.changed, Unit.pk)
             rows = self._texts(tuple_(*place) > tuple_(*self._fresh), place)
             if self._piece(rows):
@@ -121,54 +129,72 @@ class Worker:
             if self._piece(rows):
                 self._backlog = rows[-1].pk if rows else None
             return True
-        return self._tags()
+        return self._tags() or self._once_more()
+
+    def _once_more(self):
+        """Try again what the encoder failed at."""
+        if time.monotonic() < self._again or not (self._left or self._left_tags):
+            return False
+        self._left_tags.clear()
+        pks = list(self._left)[:AT_ONCE]
+        for pk in pks:
+            del self._left[pk]
+        self._again = time.monotonic() + PAUSE
+        self._piece(self._texts(Unit.pk.in_(pks), (Unit.pk,)))
+        return True
 
     def _texts(self, where, order):
         encoder = self.embedder.encoder
         return Vector.texts(encoder.model, encoder.dimension, where, order, WINDOW)
 
     def _piece(self, rows):
-        """Embed some of these; whether all of them are done with."""
+        """Embed some of these; whether all of them are done with, or left for later."""
         waiting = [row for row in rows if self._waits(row)]
         chosen = random.sample(waiting, min(AT_ONCE, len(waiting)))
-        failed = (
-            [row for row in chosen if not self._embedded([row])]
-            if (chosen and not self._embedded(chosen))
-            else []
-        )
-        if failed and len(failed) == len(chosen) and self._pauses < TRIES:
-            # Not these texts but the encoder: it may get over it.
-            self._pauses += 1
-            self._paused_until = time.monotonic() + PAUSE
-            return False
-        self._pauses, self._paused_until = 0, None
-        self._left.update((row.pk, digest(row.summary, row.detail)) for row in failed)
+        for row in self._failed(chosen, self._embed, "units"):
+            self._left[row.pk] = digest(row.summary, row.detail)
         return len(chosen) == len(waiting)
+
+    def _failed(self, chosen, work, what):
+        """Those of them that the encoder fails at, alone too. If it fails at all it has a rest."""
+        if not chosen or self._works(chosen, work, what):
+            return []
+        alone = len(chosen) == 1
+        failed = chosen if alone else [one for one in chosen if not self._works([one], work, what)]
+        if failed:
+            self._again = time.monotonic() + PAUSE
+        if self._failing > 1:
+            self._paused_until = time.monotonic() + PAUSE
+        return failed
+
+    def _works(self, chosen, work, what):
+        try:
+            work(chosen)
+        except (SQLAlchemyError, Unavailable):
+            raise
+        except BaseException as fault:
+            self._failing += len(chosen) == 1
+            self.embedder.fallback(f"broken for {what}", fault)
+            return False
+        self._failing = 0
+        return True
+
+    def _embed(self, rows):
+        embed(self.embedder, rows)
 
     def _waits(self, row):
         if self._left.get(row.pk) == digest(row.summary, row.detail):
             return False
         return waits(row) or not self.vectors.has(row.pk)
 
-    def _embedded(self, rows):
-        """Whether the encoder made vectors of all of these; those of all are written, or none."""
-        try:
-            embed(self.embedder, rows)
-        except (SQLAlchemyError, Unavailable):
-            raise
-        except BaseException as fault:
-            self.embedder.fallback("broken for units", fault)
-            return False
-        return True
-
     def _tags(self):
         """Embed tags that are new in the store."""
-        words = self.kin.missing(self.app.extensions["cq_index"].tags())[:WINDOW]
-        if not words:
-            return False
-        try:
-            self.kin.add(words, self.embedder.documents(words))
-        except BaseException as fault:
-            self.embedder.fallback("broken for tags", fault)
-            self._paused_until = time.monotonic() + PAUSE
-        return True
+        index = self.app.extensions["cq_index"]
+        index.follow()
+        known = index.tags()
+        words = [word for word in self.kin.missing(known) if word not in self._left_tags][:WINDOW]
+        self._left_tags.update(self._failed(words, self._kin, "tags"))
+        return bool(words)
+
+    def _kin(self, words):
+        self.kin.add(words, self.embedder.documents(words))
