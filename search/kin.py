@@ -29,9 +29,10 @@ class Kin:
 
     def add(self, words, rows):
         with self._lock:
+            rows = rows if self._rows is None else np.vstack([self._rows, rows])
             for word in words:
                 self._words[word] = len(self._words)
-            self._rows = rows if self._rows is None else np.vstack([self._rows, rows])
+            self._rows = rows
 
     def of(self, word):
         """The vector of a tag of the store, or None."""

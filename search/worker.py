@@ -139,8 +139,8 @@ class Worker:
         pks = list(self._left)[:AT_ONCE]
         for pk in pks:
             del self._left[pk]
-        self._again = time.monotonic() + PAUSE
         self._piece(self._texts(Unit.pk.in_(pks), (Unit.pk,)))
+        # Where one failed again, `_failed` has set the time for the next try.
         return True
 
     def _texts(self, where, order):

@@ -582,6 +582,7 @@ def test_ready_tells_that_the_encoder_fails_at_units(start):
 
 def test_ready_tells_that_the_encoder_hangs_at_units(start):
     server = start(FAULTS["only units hang"])
+    assert eventually(lambda: server.embedder.units.since is not None)
     server.clock.now += 3600
     assert "not answered" in server.reason()
 
