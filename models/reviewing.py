@@ -1,6 +1,6 @@
 """What reviewers do to units: each step is one conditional UPDATE."""
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import case, func, or_, select, update
 
 from cq import unit as rules
 from errors import Conflict, Forbidden, Invalid
@@ -53,9 +53,20 @@ class Reviewing:
         return unit
 
     @classmethod
-    def keep(cls, unit_id, by, reason=None, own=True):
-        """Answer the flags of a disputed unit: it is right as it stands."""
-        unit = cls._move(unit_id, by, ("approved",), own, cls.open_flags > 0, open_flags=0)
+    def keep(cls, unit_id, by, reason=None, own=True, stale_after=0):
+        """A disputed or stale unit is right as it stands: its flags are answered, and a stale one
+        counts as confirmed now. Its confidence stays.
+        """
+        stale = cls.stale(stale_after)
+        unit = cls._move(
+            unit_id,
+            by,
+            ("approved",),
+            own,
+            or_(cls.open_flags > 0, stale),
+            open_flags=0,
+            last_confirmed=case((stale, now()), else_=cls.last_confirmed),
+        )
         unit._answer(by)
         Event.add(unit, "kept", by, reason)
         return unit

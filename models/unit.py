@@ -193,12 +193,13 @@ class Unit(Proposing, Reviewing, db.Model):
             "revision": self.revision,
             "created_at": offset(self.created_at),
             "disputed": approved and self.open_flags > 0,
+            "flags": [flag.told() for flag in self.flags],
             "stale": bool(approved and stale_after and self.last_confirmed < now(stale_after)),
         }
 
     def proposal(self):
         """A unit as its author sees it: flags without the words of whoever flagged."""
-        return {**self.item(), "knowledge_unit": self.wire()}
+        return {**self.item(), "knowledge_unit": self.wire(), "flags": []}
 
     def decision(self):
         return {

@@ -185,8 +185,9 @@ def decide(unit_id, verb, **asked):
 @bp.answers(200, schemas.Decided)
 @bp.refuses(400, 404, 409)
 def again(unit_id, verb, reason):
-    """Undo a decision, or answer the flags of an approved unit: it stays, or it is retired."""
-    unit = getattr(Unit, verb)(unit_id, g.actor, reason, own=_own())
+    """Undo a decision, or look again at an approved unit: it is kept as it is, or retired."""
+    more = {"stale_after": current_app.config["CQ_STALE_AFTER"]} if verb == "keep" else {}
+    unit = getattr(Unit, verb)(unit_id, g.actor, reason, own=_own(), **more)
     db.session.commit()
     return unit.decision()
 

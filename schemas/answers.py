@@ -12,6 +12,12 @@ class Flagged(Schema):
     duplicate_of = fields.String(allow_none=True)
 
 
+class Told(Flagged):
+    by = fields.String()
+    answered_by = fields.String(allow_none=True)
+    answered_at = fields.String(allow_none=True)
+
+
 class Evidence(Schema):
     confidence = fields.Float()
     confirmations = fields.Integer()
@@ -67,6 +73,7 @@ class Item(Schema):
     created_at = fields.String()
     disputed = fields.Boolean()
     stale = fields.Boolean()
+    flags = fields.List(fields.Nested(Told))
 
 
 class Page(Schema):

@@ -625,7 +625,9 @@ def test_keeping_a_disputed_unit_answers_its_flags(call):
     answer = review(call, unit, "keep", {"reason": "still right"}, user="ada")
     assert answer.status_code == 200
     assert (answer.json["status"], answer.json["reviewed_by"]) == ("approved", "rita")
-    assert item(call, unit) == {**before, "disputed": False}
+    after = item(call, unit)
+    assert after == {**before, "disputed": False, "flags": after["flags"]}
+    assert [flag["answered_by"] for flag in after["flags"]] == ["ada", "ada"]
     assert queue(call, "attention")["total"] == 0
     assert call.found(domains="k") == [unit["id"]]
     told = history(call, unit)
