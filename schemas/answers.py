@@ -42,7 +42,10 @@ class KnowledgeUnit(Schema):
 
 
 class Parts(Schema):
-    """What a unit's score is made of, each 0..1: how well its tags fit, its words, its meaning."""
+    """What a unit's score is made of: how well its tags fit, its words, its meaning, 0..1 each.
+
+    For tags alone in domain mode it is only `domain` (with the confidence in it) and `score`.
+    """
 
     domain = fields.Float()
     text = fields.Float()

@@ -114,33 +114,31 @@ def tell(call, lore=LORE):
     return ids
 
 
-@pytest.mark.parametrize(
-    ("name", "question"),
-    [
-        ("lock", "How do I free a stuck lock in terraform?"),
-        ("fork", "two children of one process use the same database connections"),
-        ("upload", "sending a big file fails with 413 Request Entity Too Large"),
-    ],
-)
-def test_a_question_in_other_words_finds_the_unit(real, name, question):
-    ids = tell(real)
-    mode, found = asked(real, q=question)
-    assert mode == "semantic"
-    assert next(iter(found), None) == ids[name]
+IN_OTHER_WORDS = {
+    "lock": "How do I free a stuck lock in terraform?",
+    "fork": "two children of one process use the same database connections",
+    "upload": "sending a big file fails with 413 Request Entity Too Large",
+}
+IN_NONE_OF_ITS_WORDS = {
+    "cron": "recurring tasks executed two times on the night when summer time is over",
+    "upload": "sending big files gives an error about the payload",
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "question"),
-    [
-        ("cron", "recurring tasks executed two times on the night when summer time is over"),
-        ("upload", "sending big files gives an error about the payload"),
-    ],
-)
-def test_a_question_that_shares_no_word_with_the_unit_finds_it(real, name, question):
+def test_a_question_in_other_words_finds_the_unit(real):
     ids = tell(real)
-    _, found = asked(real, q=question)
-    assert next(iter(found), None) == ids[name]
-    assert found[ids[name]]["text"] == 0
+    for name, question in IN_OTHER_WORDS.items():
+        mode, found = asked(real, q=question)
+        assert mode == "semantic"
+        assert next(iter(found), None) == ids[name], question
+
+
+def test_a_question_that_shares_no_word_with_the_unit_finds_it(real):
+    ids = tell(real)
+    for name, question in IN_NONE_OF_ITS_WORDS.items():
+        _, found = asked(real, q=question)
+        assert next(iter(found), None) == ids[name], question
+        assert found[ids[name]]["text"] == 0
 
 
 @pytest.mark.slow
@@ -177,17 +175,21 @@ def test_what_stands_at_word_900_of_a_detail_is_found(real):
         assert found[long]["meaning"] > found[decoy]["meaning"] + 0.25
 
 
-def test_what_stands_late_in_a_detail_made_of_code_is_found(real):
+@pytest.mark.slow
+def test_what_stands_anywhere_in_a_detail_made_of_code_is_found(real):
     """Code comes to more word pieces a character than prose: no part of it is out of reach."""
     code = "for (k of Object.keys(m)) { m[k] = (m[k] ?? 0) + (x[k]?.n || 0) * 0x1F; } // %d\n"
     fact = "Postgres refuses new connections once max_connections is reached, so use a pooler."
-    lines = "".join(code % number for number in range(60))
-    # Behind what a model of 256 word pieces reads of 900 characters, before the next 900.
-    detail = lines[: 2 * 800 + 560] + f"\n{fact}\n" + lines[2 * 800 + 560 :]
-    unit = approve(real, "Counters in scripts", detail)
-    real.understands(1)
-    _, found = asked(real, q="Postgres refuses connections", domains="other")
-    assert found[unit]["meaning"] > 0.4
+    lines = [code % number for number in range(16)]
+    units = {}
+    for place in range(6, 14):
+        said = "".join([*lines[:place], f"{fact}\n", *lines[place:]])
+        units[place] = approve(real, f"Counters in script {place}", said)
+    without = approve(real, "Counters in a script", "".join(lines))
+    real.understands(len(units) + 1)
+    _, found = asked(real, q="Postgres refuses connections", domains="other", limit=50)
+    for place, unit in units.items():
+        assert found[unit]["meaning"] > found[without]["meaning"] + 0.25, place
 
 
 NEED = "terraform state lock stuck"
@@ -756,7 +758,7 @@ def test_similar_shows_the_nearest_first_without_the_unit_itself(hashed):
 def test_of_equal_units_each_shows_the_others_and_never_itself(hashed):
     ids = [
         hashed.propose(WORDS, insight=insight(WORDS, WORDS, f"Way number {n}."))["id"]
-        for n in range(8)
+        for n in range(5)
     ]
     for id in ids:
         embedded(hashed, id)

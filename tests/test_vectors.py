@@ -89,7 +89,7 @@ def test_windows_overlap_and_lose_nothing(kind):
         summary, *pieces = embeddings.passages("the summary", text)
         assert summary == "the summary"
         assert all(len(piece) <= 900 for piece in pieces)
-        if len(text) <= 250:
+        if len(text) <= 200:
             assert pieces == [text]
         found = list(places(text, pieces))
         assert found[0][0] == 0
@@ -224,7 +224,7 @@ def check(matrix, plain, rng, vector):
         assert np.array_equal(matrix.of(pk), first) if first is not None else matrix.of(pk) is None
 
 
-@pytest.mark.parametrize("dimension", [7, 64, 100])
+@pytest.mark.parametrize("dimension", [7, 100])
 def test_the_matrix_finds_what_the_plain_rule_finds_through_any_change(dimension):
     """Thousands of them: units of one row and of many, of every kind, come, change and go."""
     rng, numbers = random.Random(dimension), np.random.default_rng(dimension)
