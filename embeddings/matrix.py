@@ -9,8 +9,8 @@ import numpy as np
 
 GONE, PENDING, PRIVATE, PUBLIC = 0, 1, 2, 3
 EXACT = 5000
-# So many times what is asked for is chosen by signs.
-CHOSEN = 1000
+# So many are chosen by signs, or eight times what is asked for if that is more.
+CHOSEN = 600
 WORD = 64
 
 
@@ -88,7 +88,7 @@ class Matrix:
         """[(pk, similarity)] of the units of at least this kind, nearest first."""
         shown = np.flatnonzero(self.kinds[: self.size] >= least)
         if len(shown) > EXACT:
-            shown = self._alike(vector, shown, max(CHOSEN, 20 * limit))
+            shown = self._alike(vector, shown, max(CHOSEN, 8 * limit))
         if 3 * len(shown) > self.size:
             similar = (self.rows[: self.size] @ vector)[shown]
         else:
@@ -111,8 +111,11 @@ class Matrix:
         for signs, word in zip(self.signs, asked, strict=True):
             apart += np.bitwise_count(signs[: self.size] ^ word)
         apart = apart[shown]
+        # Of those that are the last to be chosen, all equally far, as many as there is room for.
         furthest = np.searchsorted(np.cumsum(np.bincount(apart)), many)
-        return shown[apart <= furthest]
+        nearer = np.flatnonzero(apart < furthest)
+        edge = np.flatnonzero(apart == furthest)[: many - len(nearer)]
+        return shown[np.concatenate([nearer, edge])]
 
     def similarities(self, pks, vector):
         """{pk: similarity} of those of these units that have rows."""

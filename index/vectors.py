@@ -24,6 +24,11 @@ class Vectors:
         self._seen = {}
 
     @property
+    def seen(self):
+        """The numbers of the last changes that were taken in."""
+        return tuple(self._seen.values())
+
+    @property
     def loaded(self):
         return self._matrix is not None
 

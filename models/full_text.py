@@ -26,7 +26,7 @@ WORDS = 32
 # bm25 weights of summary, detail, action and domains.
 WEIGHTS = (2.0, 1.0, 0.5, 1.0)
 # So many entries of the words' lists are scored; the rarest words come first.
-POSTINGS = 4000
+POSTINGS = 2000
 # Winners are chosen among so many times what is asked for, before it is known which are approved.
 DRAWN = 4
 

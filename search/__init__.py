@@ -9,7 +9,7 @@ from index import Index
 from index.order import Asked
 from search import ranking
 from search.meaning import Meaning
-from search.shelf import Shelf
+from search.shelf import Answers, Shelf
 
 SEMANTIC, DOMAIN = "semantic", "domain"
 
@@ -18,6 +18,7 @@ def init_app(app, load):
     """`load` makes the encoder, None where there shall be none."""
     app.extensions["cq_index"] = Index()
     app.extensions["cq_shelf"] = Shelf()
+    app.extensions["cq_answers"] = Answers()
     app.extensions["cq_meaning"] = Meaning(app, load)
 
 
@@ -63,8 +64,15 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
     return DOMAIN, [(pk, {"domain": score, "score": score}) for pk, score in ranked]
 
 
-def _fused(*asked):
-    return ranking.fused(index(), meaning().vectors, *asked)
+def _fused(asked, question, meant, limit, private):
+    """The same question of the same store has the same answer."""
+    current, vectors = index(), meaning().vectors
+    words = tuple(tuple(each) for each in asked)
+    state = (current.seen, (vectors.seen, tuple(meant.kin)) if meant else None)
+    return current_app.extensions["cq_answers"].get(
+        (words, question, limit, private, state),
+        lambda: ranking.fused(current, vectors, asked, question, meant, limit, private),
+    )
 
 
 def alike(unit, limit):

@@ -1,4 +1,4 @@
-"""The JSON of units that were served lately."""
+"""What was made lately and can be served again: the JSON of units, and ranked answers."""
 
 import json
 import threading
@@ -7,6 +7,31 @@ from collections import OrderedDict
 from models import Unit
 
 BYTES = 32 * 1024 * 1024
+
+
+class Answers:
+    """Ranked answers by what was asked and the state it was asked of, the latest thousand.
+
+    Safe across threads.
+    """
+
+    MOST = 1000
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.kept = OrderedDict()
+
+    def get(self, key, make):
+        """The answer under this key, made if it is not there."""
+        with self.lock:
+            answer = self.kept.get(key)
+        if answer is None:
+            answer = make()
+            with self.lock:
+                self.kept[key] = answer
+                if len(self.kept) > self.MOST:
+                    self.kept.popitem(last=False)
+        return answer
 
 
 class Shelf:
