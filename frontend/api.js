@@ -22,6 +22,7 @@ export const network = new EventTarget();
 
 const tell = (name) => network.dispatchEvent(new Event(name));
 let away = false;
+const slow = new Set();
 
 function csrf() {
   const found = document.cookie.match(/(?:^|; )csrf_access_token=([^;]+)/);
@@ -41,7 +42,10 @@ async function call(method, path, { query, body, headers: wanted = {} } = {}) {
   const headers = { Accept: "application/json", ...wanted };
   if (method !== "GET") headers["X-CSRF-TOKEN"] = csrf() || "";
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const waits = setTimeout(() => tell("slow"), SLOW);
+  const waits = setTimeout(() => {
+    slow.add(waits);
+    tell("slow");
+  }, SLOW);
   let response;
   try {
     response = await fetch(url, {
@@ -56,7 +60,7 @@ async function call(method, path, { query, body, headers: wanted = {} } = {}) {
     throw new Away("The server does not answer.");
   } finally {
     clearTimeout(waits);
-    tell("quick");
+    if (slow.delete(waits) && slow.size === 0) tell("quick");
   }
   came();
   let answer = null;
@@ -80,7 +84,7 @@ function worded(answer, status) {
   if (typeof detail === "string") return detail;
   if (!Array.isArray(detail)) return `The server answered ${status}.`;
   return detail
-    .map(({ loc, msg }) => `${loc.filter((part) => part !== "body").join(" ")}: ${msg}`)
+    .map(({ loc, msg }) => `${loc.filter((part) => part !== "body").join(" ")}: ${msg.replace(/^Value error, /, "")}`)
     .join("; ");
 }
 
@@ -126,8 +130,9 @@ export const api = {
   history: (id) => get(`${one(id)}/history`),
   similar: (id) => get(`${one(id)}/similar`),
   edit: (id, words) => patch(one(id), words),
-  approve: (id, tier) => post(`${one(id)}/approve`, { tier }),
-  reject: (id, reason) => post(`${one(id)}/reject`, reason ? { reason } : {}),
+  /** `revision` is the one that was read: what was edited since is not decided unseen. */
+  approve: (id, tier, revision) => post(`${one(id)}/approve`, { tier, revision }),
+  reject: (id, reason, revision) => post(`${one(id)}/reject`, { reason: reason || null, revision }),
   reopen: (id, reason) => post(`${one(id)}/reopen`, reason ? { reason } : {}),
   keep: (id, reason) => post(`${one(id)}/keep`, reason ? { reason } : {}),
   retire: (id, reason) => post(`${one(id)}/retire`, reason ? { reason } : {}),

@@ -3,7 +3,7 @@
 import { api, maySignIn, network, Refusal } from "./api.js";
 import { announce, fill, focusOn, h } from "./dom.js";
 import { failed, spinner } from "./parts/bits.js";
-import { mark } from "./parts/mark.js";
+import { mark, moon, sun } from "./parts/mark.js";
 import { go, here, to } from "./router.js";
 
 const ROLES = ["contributor", "reviewer", "admin"];
@@ -11,6 +11,7 @@ const EVERY = 15000;
 
 // address: [module, role it needs, title in the navigation]
 const PAGES = {
+  __proto__: null,
   review: ["review", "reviewer", "Review"],
   units: ["units", "reviewer", "Units"],
   attention: ["attention", "reviewer", "Another look"],
@@ -42,7 +43,7 @@ class Shell {
     addEventListener("cq-theme", () => this.themed());
     document.addEventListener("visibilitychange", () => this.refresh());
     setInterval(() => this.refresh(), EVERY);
-    this.channel?.addEventListener("message", () => this.left());
+    this.channel?.addEventListener("message", ({ data }) => (data === "out" ? this.left() : this.joined()));
     network.addEventListener("away", () => this.tell("The server is not reached. Trying again…", "bad"));
     network.addEventListener("back", () => { this.tell(""); announce("The server is back."); this.refresh(); });
     network.addEventListener("slow", () => this.status.textContent || this.tell("The server is slow to answer…", "mild"));
@@ -61,6 +62,7 @@ class Shell {
         fill(this.main, failed(fault, () => this.start()));
         return undefined;
       }
+      return this.signInAgain();
     }
     this.bar();
     this.refresh();
@@ -71,11 +73,28 @@ class Shell {
     return this.me !== null && ROLES.indexOf(this.me.role) >= ROLES.indexOf(role);
   }
 
-  async signedIn(next) {
+  /** Signed in here: to where one wanted to go. */
+  async signedIn() {
     this.me = await api.me();
+    this.channel?.postMessage("in");
     this.bar();
     this.refresh();
-    go(next && next.startsWith("#/") ? next : this.home(), { replace: true });
+    return this.render();
+  }
+
+  /** Signed in in another tab, perhaps as somebody else than here. */
+  async joined() {
+    let me;
+    try {
+      me = await api.me();
+    } catch {
+      return;
+    }
+    if (this.me && me.username === this.me.username && me.role === this.me.role) return;
+    this.me = me;
+    this.bar();
+    this.refresh();
+    this.render();
   }
 
   home() {
@@ -87,7 +106,12 @@ class Shell {
     if (!this.me) return;
     this.me = null;
     this.bar();
-    go(to("login", { next: location.hash, why: "ended" }), { replace: true });
+    this.signInAgain();
+  }
+
+  signInAgain() {
+    if (here().path[0] === "login") this.render();
+    else go(to("login", { next: location.hash, why: "ended" }), { replace: true });
   }
 
   /** Signed out in another tab. */
@@ -102,7 +126,8 @@ class Shell {
     try {
       await api.signOut();
     } catch (fault) {
-      this.tell(fault.message, "bad");
+      // Where the server is away, the line says that already.
+      if (fault instanceof Refusal) this.tell(fault.message, "told");
       return;
     }
     this.channel?.postMessage("out");
@@ -115,6 +140,7 @@ class Shell {
     const name = path[0] || "";
     this.page?.leave?.();
     this.page = null;
+    if (this.status.dataset.kind === "told") this.tell("");
     if (!this.me) {
       if (name !== "login") {
         const next = name ? location.hash : undefined;
@@ -122,7 +148,8 @@ class Shell {
         return;
       }
     } else if (!PAGES[name]) {
-      go(this.home(), { replace: true });
+      const { next } = query;
+      go(name === "login" && next?.startsWith("#/") ? next : this.home(), { replace: true });
       return;
     }
     const [file, role] = PAGES[name] || ["login", null];
@@ -134,7 +161,9 @@ class Shell {
     try {
       made = await import(`./pages/${name === "units" && path[1] ? "unit" : file}.js`);
     } catch {
-      if (turn === this.turn) fill(this.main, failed(new Error("This page could not be loaded."), () => location.reload()));
+      // The server tells why, or is away; a module that failed to load is not asked for twice.
+      const fault = await api.me().then(() => new Error("This page could not be loaded."), (refusal) => refusal);
+      if (turn === this.turn) fill(this.main, failed(fault, () => location.reload()));
       return;
     }
     if (turn !== this.turn) return;
@@ -147,13 +176,15 @@ class Shell {
     fill(this.main, page.view);
     scrollTo(0, 0);
     for (const link of this.header.querySelectorAll("nav a")) {
-      if (link.dataset.page === name) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
+      if (link.dataset.page === name) {
+        link.setAttribute("aria-current", "page");
+        link.scrollIntoView({ block: "nearest", inline: "center" });
+      } else link.removeAttribute("aria-current");
     }
-    announce(page.title);
+    // A screen reader reads the heading that is focused; the review page focuses what it shows.
     const focus = this.main.querySelector("[autofocus]");
     if (focus) focus.focus();
-    else if (name !== "review") focusOn(this.main);
+    else if (name !== "review") focusOn(this.main.querySelector("h1") || this.main);
   }
 
   /** The bar at the top: where one can go, what waits there, the theme and oneself. */
@@ -172,10 +203,10 @@ class Shell {
       "div",
       { id: "menu", popover: "auto", class: "menu" },
       h("a", { href: to("account"), onclick: () => menu.hidePopover() }, "Account"),
-      h("a", { href: "/api/docs" }, "API"),
+      h("a", { href: "/api/docs" }, "API document"),
       h("button", { type: "button", onclick: () => this.signOut() }, "Sign out"),
     );
-    const person = h("button", { type: "button", class: "person", popovertarget: "menu", "aria-haspopup": "true", "aria-expanded": "false" }, h("bdi", {}, this.me.username));
+    const person = h("button", { type: "button", class: "person", popovertarget: "menu", "aria-expanded": "false" }, h("bdi", {}, this.me.username));
     menu.addEventListener("toggle", (event) => person.setAttribute("aria-expanded", String(event.newState === "open")));
     fill(
       this.header,
@@ -190,7 +221,7 @@ class Shell {
     const label = cqTheme.dark() ? "Switch to light" : "Switch to dark";
     this.themeButton.setAttribute("aria-label", label);
     this.themeButton.title = label;
-    fill(this.themeButton, cqTheme.dark() ? "☀" : "☾");
+    fill(this.themeButton, cqTheme.dark() ? sun() : moon());
   }
 
   tell(text, kind = "") {
@@ -210,8 +241,7 @@ class Shell {
     const badge = this.header.querySelector(`[data-page=${name}] .count`);
     if (!badge) return;
     badge.hidden = !count;
-    badge.textContent = count > 999 ? "999+" : count;
-    badge.setAttribute("aria-label", `${count} waiting`);
+    fill(badge, count > 0 && [count > 999 ? "999+" : count, h("span", { class: "unseen" }, " waiting")]);
   }
 
   /** What waits, asked for while somebody looks; a page that asks by itself is left alone. */

@@ -7,10 +7,10 @@ const STEPS = [
   [Infinity, "d"],
 ];
 
-function span(seconds) {
+function span(seconds, whole = Math.floor) {
   let left = Math.max(0, seconds);
   for (const [size, unit] of STEPS) {
-    if (left < size) return `${Math.floor(left)}${unit}`;
+    if (left < size) return `${whole(left)}${unit}`;
     left /= size;
   }
   return "";
@@ -22,10 +22,10 @@ export function ago(time) {
   return seconds < 60 ? "just now" : `${span(seconds)} ago`;
 }
 
-/** "12d left", or "over". */
+/** "12d left" to the nearest, or "over". */
 export function left(time) {
   const seconds = (new Date(time) - Date.now()) / 1000;
-  return seconds <= 0 ? "over" : `${span(seconds)} left`;
+  return seconds <= 0 ? "over" : `${span(seconds, Math.round)} left`;
 }
 
 /** The whole local date and time. */

@@ -17,10 +17,12 @@
   addEventListener("storage", apply);
   globalThis.cqTheme = {
     dark: () => document.documentElement.dataset.theme === "dark",
+    /** The other one; where that is what the system says, the system is followed from now on. */
     toggle() {
       const dark = !this.dark();
       try {
-        localStorage.setItem("cq-dark-mode", String(dark));
+        if (dark === system.matches) localStorage.removeItem("cq-dark-mode");
+        else localStorage.setItem("cq-dark-mode", String(dark));
         apply();
       } catch {
         document.documentElement.dataset.theme = dark ? "dark" : "light";

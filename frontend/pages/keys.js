@@ -13,7 +13,7 @@ const SOON = 7 * 86400e3;
 export default function keys() {
   const list = h("div", {}, spinner());
   const note = h("p", { class: "quiet" });
-  const state = { keys: [], shown: "all", text: "" };
+  const state = { keys: [], shown: "all", text: "", opened: new Set() };
 
   async function load() {
     try {
@@ -51,6 +51,8 @@ export default function keys() {
           ttl.value = "90d";
           await shownOnce(key);
           await load();
+          // The button that was pressed is disabled now.
+          name.focus();
         });
       },
     },
@@ -97,49 +99,55 @@ export default function keys() {
     fill(
       body,
       kept.length
-        ? h("ul", { class: "rows" }, kept.map((key) => keyRow(key, load)))
+        ? h("ul", { class: "rows" }, kept.map((key) => keyRow(key, state.opened, revoke)))
         : h("p", { class: "quiet" }, state.keys.length ? "No key matches." : "There are no keys yet."),
     );
+  }
+
+  async function revoke(key) {
+    const done = await confirm(`Revoke “${key.name}”?`, "An agent that uses it is shut out at once. This cannot be undone.", "Revoke", async () => {
+      await api.revokeKey(key.id);
+      announce("Revoked.");
+      await load();
+    });
+    if (done) (body.querySelector(`[data-id="${key.id}"] summary`) || tabs.querySelector("[aria-pressed=true]"))?.focus();
   }
 
   load();
   return { title: "API keys", view: h("div", {}, h("h1", {}, "API keys"), h("p", { class: "quiet" }, "An agent proposes, confirms and flags with a key; what it does carries your name."), form, list) };
 }
 
-function keyRow(key, reload) {
+/** `opened` holds the ids of the rows that are open. */
+function keyRow(key, opened, revoke) {
   const state = key.revoked_at ? "revoked" : key.is_expired ? "expired" : "active";
   const soon = state === "active" && new Date(key.expires_at) - Date.now() < SOON;
-  const revoke = () =>
-    confirm(`Revoke “${key.name}”?`, "An agent that uses it is shut out at once. This cannot be undone.", "Revoke", async () => {
-      await api.revokeKey(key.id);
-      announce("Revoked.");
-      await reload();
-    });
+  const toggled = ({ target }) => (target.open ? opened.add(key.id) : opened.delete(key.id));
   return h(
     "li",
-    {},
+    { "data-id": key.id },
     h(
       "details",
-      {},
+      { open: opened.has(key.id), ontoggle: toggled },
       h(
         "summary",
         { class: "title" },
         badge(state),
         h("bdi", {}, key.name),
         h("code", { class: "quiet" }, `${key.key_prefix}…`),
-        h("span", { class: `pill ${soon ? "soon" : ""}`, title: whole(key.expires_at) }, state === "revoked" ? "revoked" : state === "expired" ? "expired" : left(key.expires_at)),
+        state === "active" && h("span", { class: `pill ${soon ? "soon" : ""}`, title: whole(key.expires_at) }, left(key.expires_at)),
       ),
       h(
         "dl",
         { class: "facts" },
         [
-          ["Labels", key.labels.join(", ") || "none"],
+          ["Labels", key.labels.length ? key.labels.map((label) => h("bdi", { class: "label" }, label)) : "none"],
           ["Valid for", key.ttl],
           ["Made", when(key.created_at)],
+          ["Ends", whole(key.expires_at)],
           ["Last used", key.last_used_at ? when(key.last_used_at) : "never"],
         ].map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value))),
       ),
-      key.is_active && h("button", { type: "button", class: "danger", onclick: revoke }, "Revoke"),
+      key.is_active && h("button", { type: "button", class: "danger", onclick: () => revoke(key) }, "Revoke"),
     ),
   );
 }
@@ -157,6 +165,7 @@ function shownOnce(key) {
           await navigator.clipboard.writeText(key.token);
           told.textContent = "Copied.";
         } catch {
+          // No clipboard on plain http, or the browser refuses it.
           text.focus();
           text.select();
           told.textContent = "Selected: copy it with your keyboard.";

@@ -10,26 +10,31 @@ export default function login(shell, { query }) {
   const secret = h("input", { name: "password", type: "password", required: true, autocomplete: "current-password" });
   const line = problem();
   const button = h("button", { type: "submit", class: "main" }, "Sign in");
-  const show = h("button", {
-    type: "button",
-    class: "plain",
-    "aria-pressed": "false",
-    onclick() {
-      const shown = secret.type === "password";
-      secret.type = shown ? "text" : "password";
-      show.setAttribute("aria-pressed", String(shown));
-    },
-  }, "Show password");
+  const show = h("button", { type: "button", class: "plain", "aria-pressed": "false", onclick: () => shown(secret.type === "password") }, "Show password");
+  const shown = (plain) => {
+    secret.type = plain ? "text" : "password";
+    show.setAttribute("aria-pressed", String(plain));
+  };
+
+  async function signIn() {
+    // A browser that keeps passwords knows the field by its type.
+    shown(false);
+    try {
+      await api.signIn(name.value, secret.value);
+    } catch (fault) {
+      if (fault.status === 401) secret.select();
+      throw fault.status === 429 && fault.retryAfter ? new Error(`Too many failed tries. Try again in ${fault.retryAfter} s.`) : fault;
+    }
+    await shell.signedIn();
+  }
+
   const view = h(
     "form",
     {
       class: "panel login",
       onsubmit(event) {
         event.preventDefault();
-        busy(button, line, async () => {
-          await api.signIn(name.value, secret.value);
-          await shell.signedIn(query.next);
-        });
+        busy(button, line, signIn);
       },
     },
     h("h1", {}, mark(), "Sign in to cq"),

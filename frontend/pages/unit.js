@@ -6,6 +6,7 @@ import { badge, busy, failed, field, problem, spinner, unitLink, when } from "..
 import { flags, revisionList, similar, unitBody } from "../parts/card.js";
 import { confirm, open } from "../parts/dialog.js";
 import { edit } from "../parts/edit.js";
+import { to } from "../router.js";
 
 export default function unit(shell, { path: [, id] }) {
   const note = h("div", { class: "slot", role: "status" });
@@ -20,12 +21,13 @@ export default function unit(shell, { path: [, id] }) {
       draw(item, history);
     } catch (fault) {
       const missing = fault instanceof Refusal && fault.status === 404;
-      fill(place, missing ? h("p", { class: "note mild" }, "There is no unit of this id.") : failed(fault, show));
+      fill(place, missing ? h("p", { class: "note mild" }, "There is no unit of this id. ", h("a", { href: to("units") }, "All units")) : failed(fault, show));
     }
   }
 
   function draw(item, history) {
     const replaced = item.knowledge_unit.superseded_by;
+    if (view.isConnected) document.title = `${item.knowledge_unit.insight.summary} · cq`;
     fill(
       place,
       h(
@@ -33,7 +35,7 @@ export default function unit(shell, { path: [, id] }) {
         { class: "card", "aria-labelledby": "unit-summary" },
         h("p", { class: "row" }, badge(item.status), item.disputed && badge("disputed"), item.stale && badge("stale"), h("code", { class: "quiet" }, id)),
         replaced && h("p", { class: "note mild" }, "Superseded by ", unitLink(replaced, replaced), "."),
-        unitBody({ ...item, knowledge_unit: { ...item.knowledge_unit, flags: [] } }),
+        unitBody({ ...item, flags: [] }),
         history.flags.length > 0 && flags(history.flags),
         h("div", { class: "row wrap" }, actions(item)),
       ),
@@ -50,43 +52,45 @@ export default function unit(shell, { path: [, id] }) {
       const node = h("button", { type: "button", class: kind, onclick: () => busy(node, line, () => work()) }, label);
       return node;
     };
-    const asked = (label, text, work, danger = true) =>
-      button(label, () =>
-        confirm(`${label} this unit?`, text, label, async (reason) => {
-          await work(reason);
-          await done(`${label}: done.`);
-        }, { reason: true, danger }),
-      );
-    const done = async (text) => {
-      say(text);
+    const done = async (text, kind) => {
+      say(text, kind);
       shell.refresh();
       await show();
-      focusOn(place.querySelector("#unit-summary"));
+      focusOn(place.querySelector("#unit-summary") || place.firstElementChild);
     };
-    const approve = (tier) => async () => {
-      await api.approve(id, tier);
-      await done(tier === "public" ? "Approved and published." : "Approved.");
-    };
+    const asked = (label, past, text, work, danger = true) =>
+      button(label, async () => {
+        let said;
+        const once = async (reason) => {
+          said = await outcome(past, () => work(id, reason));
+        };
+        if (await confirm(`${label} this unit?`, text, label, once, { reason: true, danger })) await done(...said);
+      });
+    const approve = (label, past, tier, kind) =>
+      button(label, async () => done(...(await outcome(past, () => api.approve(id, tier, item.revision)))), kind);
     const change = button("Edit", async () => {
-      if (await edit(item)) await done("Saved.");
+      if (await edit(item)) return done("Saved.");
+      const now = await api.unit(id);
+      const same = now.revision === item.revision && now.status === item.status;
+      return same || done("It was changed meanwhile.", "mild");
     });
-    const again = (verb, text) => asked(verb, text, (reason) => api.reopen(id, reason), false);
+    const again = (text) => asked("Reopen", "Reopened.", text, api.reopen, false);
     const offered = {
       pending: () => [
-        button("Approve", approve("private"), "main"),
-        button("Publish", approve("public")),
-        asked("Reject", "Its author sees the reason.", (reason) => api.reject(id, reason)),
+        approve("Approve", "Approved.", "private", "main"),
+        approve("Publish", "Approved and published.", "public"),
+        asked("Reject", "Rejected.", "Its author sees the reason.", (_, reason) => api.reject(id, reason, item.revision)),
         change,
       ],
       approved: () => [
-        item.disputed && asked("Keep", "It is right as it stands: its flags are answered.", (reason) => api.keep(id, reason), false),
+        (item.disputed || item.stale) && asked("Keep", "Kept.", "It is right as it stands.", api.keep, false),
         item.disputed && change,
-        asked("Retire", "Agents do not find it any more.", (reason) => api.retire(id, reason)),
+        asked("Retire", "Retired.", "Agents do not find it any more.", api.retire),
         button("Supersede", () => supersede(id, done)),
-        again("Reopen", "It waits for a decision again, and agents do not find it meanwhile."),
+        again("It waits for a decision again, and agents do not find it meanwhile."),
       ],
-      rejected: () => [again("Reopen", "It waits for a decision again.")],
-      retired: () => [again("Reopen", "It waits for a decision again.")],
+      rejected: () => [again("It waits for a decision again.")],
+      retired: () => [again("It waits for a decision again.")],
       superseded: () => [],
     }[item.status];
     return [offered(), line];
@@ -96,17 +100,29 @@ export default function unit(shell, { path: [, id] }) {
   return { title: "Unit", view };
 }
 
+/** [what to say, how] of a step that was taken, or that somebody else was first. */
+async function outcome(past, work) {
+  try {
+    await work();
+    return [past, "good"];
+  } catch (fault) {
+    if (!(fault instanceof Refusal && fault.status === 409)) throw fault;
+    return [`${fault.detail}.`, "mild"];
+  }
+}
+
 /** Ask which unit takes this one's place. */
 function supersede(id, done) {
   return open("Supersede this unit", (close) => {
     const line = problem();
-    const input = h("input", { required: true, autofocus: true, autocomplete: "off", spellcheck: "false", pattern: "ku_[0-9a-f]{32}", placeholder: "ku_…" });
+    const input = h("input", { required: true, autofocus: true, autocomplete: "off", spellcheck: "false", pattern: "ku_[0-9a-f]{32}", title: "ku_ and 32 digits or letters from a to f", placeholder: "ku_…" });
     const reason = h("textarea", { rows: 2, maxlength: 1000 });
     const button = h("button", { type: "submit", class: "danger" }, "Supersede");
     const near = h("div");
     api.similar(id).then(({ data }) => {
       const approved = data.filter((item) => item.status === "approved");
       if (!approved.length) return;
+      near.className = "field";
       fill(
         near,
         h("p", { class: "quiet" }, "Approved and much like it:"),
@@ -114,7 +130,7 @@ function supersede(id, done) {
           "p",
           { class: "row wrap" },
           approved.map(({ knowledge_unit: unit }) =>
-            h("button", { type: "button", class: "plain", onclick: () => { input.value = unit.id; } }, unit.insight.summary),
+            h("button", { type: "button", class: "plain", dir: "auto", onclick: () => { input.value = unit.id; input.focus(); } }, unit.insight.summary),
           ),
         ),
       );
@@ -125,9 +141,9 @@ function supersede(id, done) {
         onsubmit(event) {
           event.preventDefault();
           busy(button, line, async () => {
-            await api.supersede(id, input.value.trim(), reason.value.trim());
+            const said = await outcome("Superseded.", () => api.supersede(id, input.value.trim(), reason.value.trim()));
             close(true);
-            await done("Superseded.");
+            await done(...said);
           });
         },
       },
@@ -141,7 +157,7 @@ function supersede(id, done) {
   });
 }
 
-const NAMES = { page: "in this page", token: "by a program", key: "by an agent's key", command: "on the command line" };
+const CHANNELS = { page: "in this page", token: "by a program", key: "by an agent's key", command: "on the command line" };
 
 function timeline(events) {
   return h(
@@ -152,11 +168,13 @@ function timeline(events) {
         "li",
         {},
         h("strong", {}, event.type),
-        " by ",
+        event.type === "approved" && event.tier === "public" && " and published",
+        event.superseded_by && [" by ", unitLink(event.superseded_by, event.superseded_by)],
+        event.superseded_by ? ", decided by " : " by ",
         h("bdi", {}, event.by),
         ", ",
         when(event.at),
-        h("span", { class: "quiet" }, ` ${NAMES[event.channel] || event.channel}${event.self_reviewed ? ", their own proposal" : ""}`),
+        h("span", { class: "quiet" }, ` ${CHANNELS[event.channel] || event.channel}${event.self_reviewed ? ", their own proposal" : ""}`),
         event.reason && h("p", { class: "prose", dir: "auto" }, event.reason),
       ),
     ),

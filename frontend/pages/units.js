@@ -1,7 +1,7 @@
 // All units: by filters, or found by a question as agents find them; several decided at once.
 
 import { api } from "../api.js";
-import { announce, fill, h } from "../dom.js";
+import { announce, fill, focusOn, h } from "../dom.js";
 import { many } from "../format.js";
 import { badge, busy, chips, evidence, failed, field, problem, spinner, unitLink, when } from "../parts/bits.js";
 import { confirm } from "../parts/dialog.js";
@@ -9,12 +9,26 @@ import { growing } from "../parts/list.js";
 import { go, to } from "../router.js";
 
 const STATUSES = ["pending", "approved", "rejected", "retired", "superseded"];
-const BUCKETS = { "0.0-0.3": [0, 0.3], "0.3-0.6": [0.3, 0.6], "0.6-0.8": [0.6, 0.8], "0.8-1.0": [0.8, null] };
+const BUCKETS = new Map([
+  ["0.0-0.3", [0, 0.3]],
+  ["0.3-0.6", [0.3, 0.6]],
+  ["0.6-0.8", [0.6, 0.8]],
+  ["0.8-1.0", [0.8, null]],
+]);
 const MOST = 200;
+const FOUND = 50;
+
+// [button, what was done, the server's decision, what goes with it]
+const DECISIONS = [
+  ["Approve", "Approved", "approve", { tier: "private" }],
+  ["Publish", "Published", "approve", { tier: "public" }],
+  ["Reject", "Rejected", "reject", {}],
+  ["Reopen", "Reopened", "reopen", {}],
+];
 
 export default function units(shell, { query }) {
   const place = h("div");
-  fill(place, query.q ? found(query) : listed(query));
+  fill(place, query.q ? found(query) : listed(shell, query));
   return { title: "Units", view: h("div", {}, h("h1", {}, "Units"), form(query), place) };
 }
 
@@ -27,10 +41,10 @@ function form(query) {
         "select",
         { name },
         h("option", { value: "" }, "any"),
-        options.map(([value, text]) => h("option", { value, selected: query[name] === value }, text)),
+        options.map((value) => h("option", { value, selected: query[name] === value }, value)),
       ),
     );
-  const text = (name, label, more) => field(label, h("input", { name, dir: "auto", value: query[name] || "", ...more }));
+  const text = (name, label) => field(label, h("input", { name, dir: "auto", value: query[name] || "" }));
   const q = h("input", { type: "search", name: "q", dir: "auto", value: query.q || "", maxlength: 2000 });
   return h(
     "form",
@@ -39,18 +53,19 @@ function form(query) {
       role: "search",
       onsubmit(event) {
         event.preventDefault();
-        go(to("units", Object.fromEntries(new FormData(event.target))));
+        const asked = [...new FormData(event.target)].map(([name, value]) => [name, value.trim()]);
+        go(to("units", Object.fromEntries(asked)));
       },
     },
-    field("Ask as an agent would", q, "Finds approved units by meaning, words and tags. The other filters but the tag rest meanwhile."),
+    field("Ask as an agent would", q, "Finds approved units as agents find them. Of the filters below only the tag counts then."),
     h(
       "div",
       { class: "columns" },
-      choice("status", "Status", STATUSES.map((each) => [each, each])),
+      choice("status", "Status", STATUSES),
       text("domain", "Tag"),
       text("author", "Author"),
-      choice("confidence", "Confidence", Object.keys(BUCKETS).map((each) => [each, each])),
-      choice("look", "Needs another look", [["disputed", "disputed"], ["stale", "stale"]]),
+      choice("confidence", "Confidence", [...BUCKETS.keys()]),
+      choice("look", "Another look", ["disputed", "stale"]),
     ),
     h("div", { class: "row" }, h("button", { type: "submit", class: "main" }, "Show"), h("a", { href: to("units") }, "All units")),
   );
@@ -61,11 +76,11 @@ function found({ q, domain }) {
   const ask = () =>
     api.search(q, domain || undefined).then(
       ({ data, explain, mode }) => {
-        const told = data.length ? many(data.length, "approved unit") : "Nothing is near enough to be an answer";
-        announce(told);
+        const told = counted(data.length);
+        if (place.isConnected) announce(told);
         fill(
           place,
-          h("p", { class: "quiet" }, `${told}, ${mode === "semantic" ? "by meaning, words and tags" : "by words and tags: the model is not ready"}.`),
+          h("p", { class: "quiet" }, `${told} ${mode === "semantic" ? "Searched by meaning, words and tags." : "Searched by words and tags: meaning is off or not ready."}`),
           h("ul", { class: "rows" }, data.map((unit, at) => h("li", {}, foundRow(unit, explain[at])))),
         );
       },
@@ -73,6 +88,11 @@ function found({ q, domain }) {
     );
   ask();
   return place;
+}
+
+function counted(count) {
+  if (count === 0) return "Nothing is near enough to be an answer.";
+  return count < FOUND ? `${many(count, "approved unit")}, the best first.` : `The ${count} best approved units.`;
 }
 
 function foundRow(unit, parts) {
@@ -91,8 +111,8 @@ function foundRow(unit, parts) {
   ];
 }
 
-function listed(query) {
-  const [low, high] = BUCKETS[query.confidence] || [];
+function listed(shell, query) {
+  const [low, high] = BUCKETS.get(query.confidence) || [];
   const filters = {
     status: query.status,
     domain: query.domain,
@@ -103,18 +123,23 @@ function listed(query) {
     stale: query.look === "stale" ? 1 : undefined,
   };
   const chosen = new Map();
-  const bar = h("div", { class: "bulk", role: "group", "aria-label": "Decide together" });
   const note = h("div", { class: "slot", role: "status" });
   const holder = h("div");
-  let list;
   const all = h("input", { type: "checkbox", onchange: () => every(all.checked) });
+  const count = h("span", { class: "quiet" });
+  const buttons = DECISIONS.map((each) => h("button", { type: "button", onclick: () => together(...each) }, each[0]));
+  let list;
 
   function row(item) {
     const { id, insight, domains, evidence: given } = item.knowledge_unit;
     const box = h("input", {
       type: "checkbox",
       "aria-label": `Choose “${insight.summary}”`,
-      onchange: () => choose(id, item, box.checked),
+      onchange() {
+        if (box.checked) chosen.set(id, insight.summary);
+        else chosen.delete(id);
+        tell();
+      },
     });
     return h(
       "li",
@@ -131,48 +156,37 @@ function listed(query) {
   }
 
   function every(checked) {
-    for (const item of list.items.slice(0, MOST)) choose(item.knowledge_unit.id, item, checked, false);
-    for (const box of list.querySelectorAll("[data-id] input")) {
-      box.checked = checked && chosen.has(box.closest("[data-id]").dataset.id);
-    }
+    chosen.clear();
+    for (const { knowledge_unit: unit } of checked ? list.items : []) chosen.set(unit.id, unit.insight.summary);
+    for (const box of list.querySelectorAll("[data-id] > input")) box.checked = checked;
     tell();
   }
 
-  function choose(id, item, checked, told = true) {
-    if (checked) chosen.set(id, item);
-    else chosen.delete(id);
-    if (told) tell();
-  }
-
+  /** What is chosen now, and whether it can be decided. */
   function tell() {
-    const decide = (label, decision, more, main) =>
-      h("button", { type: "button", class: main, disabled: chosen.size === 0, onclick: () => together(label, decision, more) }, label);
-    fill(
-      bar,
-      h("label", {}, all, " All shown"),
-      h("span", { class: "quiet" }, `${chosen.size} chosen`),
-      decide("Approve", "approve", { tier: "private" }),
-      decide("Publish", "approve", { tier: "public" }),
-      decide("Reject", "reject", {}),
-      decide("Reopen", "reopen", {}),
-    );
+    const { size } = chosen;
+    all.checked = size > 0 && size === list.items.length;
+    all.indeterminate = size > 0 && !all.checked;
+    count.textContent = `${size} chosen${size > MOST ? `; ${MOST} are the most at once` : ""}`;
+    for (const button of buttons) button.disabled = size === 0 || size > MOST;
   }
 
-  function together(label, decision, more) {
-    const ids = [...chosen.keys()].slice(0, MOST);
-    confirm(
-      `${label} ${many(ids.length, "unit")}?`,
+  async function together(label, past, decision, more) {
+    const names = new Map(chosen);
+    const decided = await confirm(
+      `${label} ${many(names.size, "unit")}?`,
       "Each is answered by itself; what cannot be decided stays as it is.",
       label,
       async (reason) => {
-        const { data } = await api.bulk(decision, ids, { ...more, ...(reason ? { reason } : {}) });
-        show(label, decision, data);
+        const { data } = await api.bulk(decision, [...names.keys()], { ...more, ...(reason ? { reason } : {}) });
+        show(past, data, names, decision !== "reopen");
       },
       { reason: true, danger: decision === "reject" },
     );
+    if (decided) focusOn(note.firstChild);
   }
 
-  function show(label, decision, data) {
+  function show(past, data, names, undoable) {
     const refused = data.filter((each) => each.error);
     const done = data.filter((each) => !each.error).map((each) => each.unit_id);
     const line = problem();
@@ -182,10 +196,9 @@ function listed(query) {
         type: "button",
         onclick: () =>
           busy(undo, line, async () => {
-            const { data: back } = await api.bulk("reopen", done, { reason: "Undone" });
-            const failures = back.filter((each) => each.error);
-            fill(note, h("div", { class: "note" }, `${back.length - failures.length} taken back${failures.length ? `, ${failures.length} not: ${failures[0].detail}` : ""}.`));
-            again();
+            const back = await api.bulk("reopen", done, { reason: "Undone" });
+            show("Taken back", back.data, names, false);
+            focusOn(note.firstChild);
           }),
       },
       "Undo",
@@ -195,23 +208,37 @@ function listed(query) {
       h(
         "div",
         { class: `note ${refused.length ? "mild" : "good"}` },
-        `${label}: ${many(done.length, "unit")} done${refused.length ? `, ${refused.length} refused` : ""}. `,
-        refused.length > 0 && h("ul", {}, refused.map((each) => h("li", {}, unitLink(each.unit_id, each.unit_id), ` ${each.detail}`))),
-        done.length > 0 && decision !== "reopen" && undo,
+        `${past}: ${many(done.length, "unit")}.`,
+        undoable && done.length > 0 && undo,
+        refused.length > 0 && refusals(refused, names),
         line,
       ),
     );
+    shell.refresh();
     again();
   }
 
   function again() {
     chosen.clear();
-    all.checked = false;
     list = growing((cursor) => api.units(filters, cursor), row, h("p", { class: "quiet" }, "No unit passes these filters."));
+    // What came besides is not chosen.
+    list.addEventListener("grown", tell);
     fill(holder, list);
     tell();
   }
 
   again();
-  return [bar, note, holder];
+  return [
+    h("div", { class: "bulk", role: "group", "aria-label": "Decide together" }, h("label", {}, all, " All shown"), count, buttons),
+    note,
+    holder,
+  ];
 }
+
+const refusals = (refused, names) =>
+  h(
+    "details",
+    { open: refused.length <= 5 },
+    h("summary", {}, `${refused.length} refused`),
+    h("ul", {}, refused.map((each) => h("li", {}, unitLink(each.unit_id, names.get(each.unit_id)), ` ${each.detail}`))),
+  );

@@ -21,26 +21,26 @@ export default function users(shell) {
 
   function row(user) {
     const line = problem();
+    // Set by a button: arrow keys go through all roles on the way to the one that is meant.
     const role = h(
       "select",
-      {
-        "aria-label": `Role of ${user.username}`,
-        onchange: () =>
-          busy(role, line, async () => {
-            try {
-              await api.changeUser(user.username, { role: role.value });
-              announce(`${user.username} is ${role.value} now.`);
-              user.role = role.value;
-            } catch (fault) {
-              role.value = user.role;
-              throw fault;
-            }
-          }),
-      },
+      { "aria-label": `Role of ${user.username}`, onchange: () => { set.hidden = role.value === user.role; } },
       ROLES.map((value) => h("option", { value, selected: value === user.role }, value)),
     );
-    const shut = () =>
-      confirm(
+    const set = h("button", { type: "button", class: "main", hidden: true, onclick: () => busy(set, line, change) }, "Set the role");
+    async function change() {
+      try {
+        await api.changeUser(user.username, { role: role.value });
+        announce(`${user.username} is ${role.value} now.`);
+        user.role = role.value;
+      } finally {
+        role.value = user.role;
+        role.focus();
+        set.hidden = true;
+      }
+    }
+    async function shut() {
+      const done = await confirm(
         user.disabled ? `Let ${user.username} in again?` : `Shut ${user.username} out?`,
         user.disabled ? "The account and its keys work again." : "The account and its keys stop working at once. What it did stays.",
         user.disabled ? "Let in" : "Shut out",
@@ -50,16 +50,19 @@ export default function users(shell) {
         },
         { danger: !user.disabled },
       );
+      if (done) [...list.querySelectorAll("li")].find((each) => each.dataset.name === user.username)?.querySelector(".shut").focus();
+    }
     return h(
       "li",
-      {},
+      { "data-name": user.username },
       h("p", { class: "title" }, h("bdi", {}, user.username), user.username === shell.me.username && h("span", { class: "quiet" }, "(you)"), user.disabled && badge("disabled")),
       h(
         "div",
         { class: "row wrap" },
         role,
+        set,
         h("button", { type: "button", onclick: () => password(user) }, "Set a password"),
-        h("button", { type: "button", onclick: shut }, user.disabled ? "Let in" : "Shut out"),
+        h("button", { type: "button", class: "shut", onclick: shut }, user.disabled ? "Let in" : "Shut out"),
         h("span", { class: "quiet" }, "since ", when(user.created_at)),
       ),
       line,
@@ -112,6 +115,8 @@ function password(user) {
         },
       },
       h("p", {}, "Sessions of this account end at once; its keys go on working."),
+      // For who keeps passwords: whose it is.
+      h("input", { type: "text", autocomplete: "username", value: user.username, hidden: true, readonly: true }),
       field("New password", secret),
       line,
       h("div", { class: "row end" }, h("button", { type: "button", onclick: () => close(null) }, "Cancel"), button),

@@ -1,5 +1,6 @@
 // Small pieces that several pages show.
 
+import { Away, network } from "../api.js";
 import { h } from "../dom.js";
 import { ago, trust, whole } from "../format.js";
 import { to } from "../router.js";
@@ -31,14 +32,18 @@ export function spinner(text = "Loading…") {
   return h("p", { class: "waiting", role: "status" }, text);
 }
 
-/** What went wrong and a way to try again. */
+/** What went wrong and a way to try again, which is taken by itself once a server that was away is back. */
 export function failed(fault, again) {
-  return h(
+  const note = h(
     "div",
     { class: "note bad", role: "alert" },
     h("p", {}, fault.message),
-    again && h("button", { type: "button", onclick: again }, "Try again"),
+    again && h("button", { type: "button", onclick: () => again() }, "Try again"),
   );
+  if (again && fault instanceof Away) {
+    network.addEventListener("back", () => note.isConnected && again(), { once: true });
+  }
+  return note;
 }
 
 /** A labelled control; `hint` stands under it. */

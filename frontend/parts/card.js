@@ -26,7 +26,7 @@ export function unitBody(item, level = "h2") {
     h("section", { class: "action" }, h("h3", {}, "Action"), prose(unit.insight.action)),
     facts.length > 0 && h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value)))),
     evidence(unit.evidence),
-    unit.flags.length > 0 && flags(unit.flags),
+    item.flags.length > 0 && flags(item.flags),
     unit.extensions && Object.keys(unit.extensions).length > 0 && h("details", {}, h("summary", {}, "Extensions"), h("pre", { class: "prose", dir: "auto" }, JSON.stringify(unit.extensions, null, 2))),
   ];
 }
@@ -86,15 +86,14 @@ export function similar(id) {
   return place;
 }
 
-/** A place that fills itself with what edits changed, if there were any. */
+/** A place that fills itself with what edits changed; null if there were none. */
 export function revisions(item) {
+  if (item.revision === 1) return null;
   const place = h("div");
-  if (item.revision > 1) {
-    api.history(item.knowledge_unit.id).then(
-      ({ revisions: texts }) => fill(place, revisionList(texts)),
-      (fault) => fill(place, h("p", { class: "quiet" }, `The edits are not to be had: ${fault.message}`)),
-    );
-  }
+  api.history(item.knowledge_unit.id).then(
+    ({ revisions: texts }) => fill(place, revisionList(texts)),
+    (fault) => fill(place, h("p", { class: "quiet" }, `The edits are not to be had: ${fault.message}`)),
+  );
   return place;
 }
 

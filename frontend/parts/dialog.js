@@ -1,30 +1,52 @@
-// Dialogs: native ones, which trap the focus and give it back.
+// Dialogs: native ones, which trap the focus; it goes back to where it came from.
 
-import { h } from "../dom.js";
+import { focusOn, h } from "../dom.js";
 import { busy, problem } from "./bits.js";
 
-/** Open a dialog with this heading; `build(close)` gives what stands in it. Ends with what close got.
- *  `firm` keeps Escape and the backdrop from closing it. */
+/** Open a dialog with this heading; `build(close)` gives what stands in it. Ends with what close got,
+ *  null if it was dismissed: by Escape, the backdrop or another page. `firm` dialogs stay for all these. */
 export function open(heading, build, { firm = false, wide = false } = {}) {
   return new Promise((done) => {
     const dialog = h("dialog", { class: wide ? "wide" : "", "aria-labelledby": "dialog-heading" });
-    const before = document.activeElement;
-    const close = (value) => {
+    let touched = false;
+    const end = (value) => {
+      if (!dialog.isConnected) return;
+      removeEventListener("hashchange", leave);
       dialog.close();
       dialog.remove();
-      if (before && before.isConnected) before.focus();
+      // The browser gives the focus back to what opened it; if that is gone, the page gets it.
+      if (document.activeElement === document.body) focusOn(document.querySelector("main [autofocus], main h1"));
       done(value);
+    };
+    // What was begun is waited for: its answer has to be seen.
+    const close = (value) => {
+      if (value !== null || !dialog.querySelector("[aria-busy=true]")) end(value);
+    };
+    const dismiss = () => firm || close(null);
+    const leave = () => firm || end(null);
+    const outside = ({ clientX: x, clientY: y }) => {
+      const { left, right, top, bottom } = dialog.getBoundingClientRect();
+      return x < left || x > right || y < top || y > bottom;
     };
     dialog.append(h("h2", { id: "dialog-heading", tabindex: -1 }, heading), build(close));
     dialog.addEventListener("cancel", (event) => {
       event.preventDefault();
-      if (!firm) close(null);
+      dismiss();
     });
     // Chromium closes at a second Escape whatever was prevented.
-    dialog.addEventListener("close", () => dialog.isConnected && (firm ? dialog.showModal() : close(null)));
-    dialog.addEventListener("mousedown", (event) => {
-      if (!firm && event.target === dialog) close(null);
+    dialog.addEventListener("close", () => {
+      if (!dialog.isConnected) return;
+      dismiss();
+      if (dialog.isConnected) dialog.showModal();
     });
+    dialog.addEventListener("input", () => { touched = true; });
+    dialog.addEventListener("mousedown", (event) => {
+      if (event.target !== dialog || !outside(event)) return;
+      // The focus stays, and a slip beside the dialog does not throw away what was typed.
+      event.preventDefault();
+      if (!touched) dismiss();
+    });
+    addEventListener("hashchange", leave);
     document.body.append(dialog);
     dialog.showModal();
     if (!dialog.querySelector("[autofocus]")) dialog.querySelector("h2").focus();
@@ -35,7 +57,7 @@ export function open(heading, build, { firm = false, wide = false } = {}) {
 export function confirm(heading, text, verb, work, { reason = false, danger = true } = {}) {
   return open(heading, (close) => {
     const line = problem();
-    const why = reason && h("textarea", { rows: 2, maxlength: 1000, "aria-label": "Reason (optional)", placeholder: "Reason (optional)" });
+    const why = reason && h("textarea", { rows: 2, maxlength: 1000, dir: "auto", "aria-label": "Reason (optional)", placeholder: "Reason (optional)" });
     const button = h("button", { type: "submit", class: danger ? "danger" : "main" }, verb);
     return h(
       "form",

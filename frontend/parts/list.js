@@ -1,34 +1,53 @@
 // A list that grows by pages: "Show more" leads on where the cursor stands.
 
-import { announce, fill, h } from "../dom.js";
+import { announce, fill, focusOn, h } from "../dom.js";
 import { failed, spinner } from "./bits.js";
 
-/** `load(cursor)` gives {items, next}; `row(item)` a list item. `empty` is what stands there for none. */
+/** `load(cursor)` gives {items, next}; `row(item)` a list item. `empty` is what stands there for none.
+ *  Tells "grown" after each page; `items` are those that came so far. */
 export function growing(load, row, empty) {
   const list = h("ul", { class: "rows" });
   const foot = h("div", { class: "slot" });
   const place = h("div", {}, list, foot);
   place.items = [];
+  let rest = null;
 
   async function more(cursor) {
     fill(foot, spinner());
+    let page;
     try {
-      const { items, next } = await load(cursor);
-      place.items.push(...items);
-      const rows = items.map(row);
-      list.append(...rows);
-      const button = next && h("button", { type: "button", onclick: () => more(next) }, "Show more");
-      fill(foot, button || (place.items.length === 0 && empty));
-      if (cursor) {
-        announce(`${items.length} more shown.`);
-        const focus = rows[0] && rows[0].querySelector("a, button, input");
-        if (focus) focus.focus();
-      }
-      place.dispatchEvent(new Event("grown"));
+      page = await load(cursor);
     } catch (fault) {
       fill(foot, failed(fault, () => more(cursor)));
+      if (cursor) lead(foot);
+      return;
     }
+    rest = page.next;
+    place.items.push(...page.items);
+    const rows = page.items.map(row);
+    list.append(...rows);
+    fill(foot, rest ? h("button", { type: "button", onclick: () => more(rest) }, "Show more") : !list.firstChild && empty);
+    if (cursor) {
+      announce(`${rows.length} more shown.`);
+      lead(rows[0] || foot);
+    } else if (!rows.length && place.isConnected) announce(empty.textContent);
+    place.dispatchEvent(new Event("grown"));
   }
+
+  /** Take a row out and lead on to the one that stands in its place then. */
+  place.without = (entry) => {
+    const beside = entry.nextElementSibling || entry.previousElementSibling;
+    entry.remove();
+    if (beside) lead(beside);
+    else if (rest) more(rest);
+    else lead(fill(foot, empty));
+  };
+
   more();
   return place;
+}
+
+/** Move the focus to the first control in a node, or to what it says. */
+export function lead(node) {
+  focusOn(node.querySelector("a, button, input, summary") || node.firstElementChild || node);
 }
