@@ -7,7 +7,7 @@ ifdef LEAN
 export CQ_EMBEDDER ?= onnx
 endif
 
-.PHONY: setup serve demo stop test lint bench
+.PHONY: setup serve demo stop test lint bench screenshots
 
 setup: $(if $(LEAN),.venv/lean,.venv/server)
 
@@ -58,3 +58,6 @@ test: lint .venv-sdk/ready .venv/chromium
 
 bench: setup
 	$(BIN)/python bench/http.py
+
+screenshots: .venv/dev .venv/chromium
+	$(BIN)/python scripts/screenshots.py

@@ -1,5 +1,11 @@
 """The server: config, extensions, errors, routes. `python app.py` serves it by waitress."""
 
+# ruff: noqa: E402
+import os
+
+# Before numpy is there: its products are small, and threads that wait for the next one would spin.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import signal
 import sys
 import threading

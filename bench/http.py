@@ -1,7 +1,7 @@
 """How fast the server answers over stores of several sizes: `python bench/http.py --help`.
 
-Machines drift: what is measured takes turns with /health, and each turn is compared with the two
-of health right before and after it.
+What is measured takes turns with /health, the server's embedder being off; answers by meaning, of a
+second server over the same store, take turns with the encoder alone: see bench/semantic.py.
 """
 
 import sys
@@ -17,85 +17,25 @@ import json
 import os
 import platform
 import random
-import subprocess
 import tempfile
 import time
+from contextlib import ExitStack
 from itertools import count, cycle
-from statistics import median
-from typing import NamedTuple
 
-from bench import load, store
-from bench.tables import markdown, plain
+from bench import load, semantic, store, texts
+from bench.encoder import Alone
+from bench.load import Row
+from bench.server import Server
+from bench.tables import markdown, plain, say, whole_numbers
 
-MOST, MOST_CLIENTS = 10_000_000, 500
+MOST_CLIENTS = 500
 # A client goes round so many requests; a seed of its own for each.
 ROUND = 2000
 WARM = 2.0
-# So many turns with health make a figure.
-TURNS = 4
 # The writes come last: the reads then see the store as it was filled.
 READS = ("query", "queue", "knowledge stats", "review stats")
 WRITES = ("confirm", "propose")
 SHOWN = ("health", "query", "queue", "propose", "confirm", "knowledge stats", "review stats")
-# Counted at every request, never reached.
-RATE = "1000000/second"
-
-
-class Row(NamedTuple):
-    """What was measured; its rate as a part of that of health, the median of all turns."""
-
-    size: int
-    clients: int
-    what: str
-    run: load.Run
-    ratio: float | None = None
-
-
-# The server
-
-
-class Server:
-    """`python app.py` over a database on a free port, with its defaults in all that costs time."""
-
-    def __init__(self, path):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("CQ_")}
-        asked = {
-            "CQ_DB_PATH": str(path),
-            "CQ_PORT": "0",
-            "CQ_READ_RATE": RATE,
-            "CQ_WRITE_RATE": RATE,
-            "CQ_VOTE_WINDOW": "0",
-        }
-        self.log = path.with_name("server.log")
-        self.began = time.perf_counter()
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "app.py"],
-                cwd=ROOT,
-                env={**kept, **asked},
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        for line in self.process.stdout:
-            if line.startswith("cq listens on "):
-                self.port = int(line.rsplit(":", 1)[1])
-                self.started = time.perf_counter() - self.began
-                return
-        self.stop()
-        raise load.Unanswered(f"the server does not start: {self.log.read_text()[-2000:]}")
-
-    def resident(self):
-        """The memory it holds, in MB."""
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        return 0.0
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(20)
-        self.process.stdout.close()
 
 
 # The requests
@@ -107,7 +47,7 @@ def streams(ids, key, token):
 
     def query(client):
         rng = random.Random(f"query {client}")
-        drawn = (store.draw(rng, 2) for _ in range(ROUND))
+        drawn = (texts.tags(rng, 2) for _ in range(ROUND))
         paths = (f"/knowledge?domains={one}&domains={two}&limit=5" for one, two in drawn)
         return cycle([load.request("GET", path, key) for path in paths])
 
@@ -117,7 +57,7 @@ def streams(ids, key, token):
         return cycle([load.request("POST", f"/knowledge/{id}/confirmations", key) for id in chosen])
 
     def propose(client):
-        said = store.words(random.Random(f"propose {client}"))
+        said = texts.proposal(random.Random(f"propose {client}"), client % texts.TOPICS)
         said["insight"]["summary"] = "Number 000000000 " + said["insight"]["summary"]
         head, tail = load.request("POST", "/knowledge", key, json.dumps(said).encode()).split(
             b"000000000"
@@ -141,30 +81,54 @@ def streams(ids, key, token):
 # Measuring
 
 
-def measure(size, clients, seconds):
-    """(rows, {fact about the server: figure}) of a fresh store of one size."""
-    with tempfile.TemporaryDirectory(prefix="cq-bench-") as folder:
+def measure(size, clients, seconds, embedder):
+    """(rows, rows of answers by meaning, {fact about the servers: figure}) of one size."""
+    with tempfile.TemporaryDirectory(prefix="cq-bench-") as folder, ExitStack() as running:
         path = Path(folder) / "cq.db"
         began = time.perf_counter()
-        asked = streams(*store.fill(path, size))
+        ids, key, token = store.fill(path, size)
+        asked = streams(ids, key, token)
         facts = {"loaded in s": time.perf_counter() - began}
         say(f"{size} units loaded in {facts['loaded in s']:.1f} s")
-        server = Server(path)
-        try:
-            facts["listens after s"] = server.started
-            load.ask(server.port, next(asked["query"](0)))
-            facts["first query answered after s"] = time.perf_counter() - server.began
-            for what in READS:
-                load.run(server.port, [asked[what](client) for client in range(8)], WARM / 4)
-            load.run(server.port, [asked["query"](client) for client in range(8)], WARM)
-            rows = []
-            for measured in (READS, WRITES):
-                for many in clients:
-                    rows += _beside_health(server.port, asked, size, many, seconds, measured)
-            facts["resident MB"] = server.resident()
-        finally:
-            server.stop()
-    return sorted(_one_health(rows), key=lambda row: (row.clients, SHOWN.index(row.what))), facts
+        server = begun(running, Server(path))
+        facts["listens after s"] = server.started
+        load.ask(server.port, next(asked["query"](0)))
+        facts["first query answered after s"] = server.age()
+        for what in READS:
+            load.run(server.port, [asked[what](client) for client in range(8)], WARM / 4)
+        load.run(server.port, [asked["query"](client) for client in range(8)], WARM)
+        rows, meant = [], []
+        for many in clients:
+            rows += _beside_health(server.port, asked, size, many, seconds, READS)
+        if embedder != "off":
+            meant, known = by_meaning(path, size, server, asked["query"], key, seconds, embedder)
+        for many in clients:
+            rows += _beside_health(server.port, asked, size, many, seconds, WRITES)
+        facts["resident MB"] = server.resident()
+    rows = sorted(_one_health(rows), key=lambda row: (row.clients, SHOWN.index(row.what)))
+    return rows, meant, {**facts, **(known if meant else {})}
+
+
+def by_meaning(path, size, plain, domain, key, seconds, embedder):
+    """(rows, facts) of a second server, which knows meaning."""
+    with ExitStack() as running:
+        say(f"{size} units: the encoder alone is loaded")
+        alone = begun(running, Alone(embedder, path.with_name("encoder.log")))
+        store.embed(path, alone.model, alone.middles)
+        say(f"{size} units: the server loads its model")
+        known = begun(running, Server(path, embedder))
+        facts = {"by meaning after s": known.meaning()}
+        known.rest()
+        say(f"{size} units: answers by meaning")
+        sides = semantic.Sides(plain, known, alone)
+        rows, more = semantic.measure(size, sides, domain, key, seconds)
+    return rows, {**facts, **more}
+
+
+def begun(running, process):
+    """This process, to be stopped at the end."""
+    running.callback(process.stop)
+    return process
 
 
 def _beside_health(port, asked, size, many, seconds, whats):
@@ -172,21 +136,23 @@ def _beside_health(port, asked, size, many, seconds, whats):
 
     def turn(what, streams):
         try:
-            return load.run(port, streams, seconds / TURNS)
+            return load.run(port, streams, seconds / load.TURNS)
         except load.Unanswered as fault:
             raise load.Unanswered(f"{what}, {many} clients, {size} units: {fault}") from None
 
     alive = [asked["health"](client) for client in range(many)]
-    health = [turn("health", alive)]
+    health = []
     for what in whats:
         streams = [asked[what](client) for client in range(many)]
-        turns, parts = [], []
-        for _ in range(TURNS):
-            turns.append(turn(what, streams))
-            health.append(turn("health", alive))
-            parts.append(2 * turns[-1].rate / (health[-2].rate + health[-1].rate))
-        yield Row(size, many, what, load.together(turns), median(parts))
-        say(f"{size} units, {many} clients, {what}: {median(parts):.2f} of health")
+        runs, bars, part = load.in_turns(
+            lambda what=what, streams=streams: turn(what, streams),
+            lambda: turn("health", alive),
+            lambda it, *bars: 2 * it.rate / sum(bar.rate for bar in bars),
+            health[-1:],
+        )
+        health += bars[1:] if health else bars
+        yield Row(size, many, what, load.together(runs), part)
+        say(f"{size} units, {many} clients, {what}: {part:.2f} of health")
     yield Row(size, many, "health", load.together(health))
 
 
@@ -218,41 +184,38 @@ def targets(rows):
 # Telling
 
 
-def say(line):
-    """Progress: for a person who waits."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
-
-
-def tables(rows, facts):
-    """Three tables, each a list of rows of texts, the first one its head."""
+def tables(rows, meant, facts):
+    """Tables, each a list of rows of texts, the first one its head."""
     measured = [["units", "clients", "what", "requests/s", "p50 ms", "p95 ms", "of health"]]
     for size, clients, what, run, ratio in rows:
         figures = [f"{run.rate:.0f}", f"{run.within(50):.1f}", f"{run.within(95):.1f}"]
         part = "" if ratio is None else f"{ratio:.2f}"
         measured.append([f"{size}", f"{clients}", what, *figures, part])
     goals = [["target, at 8 clients", "measured", ""]]
-    for goal, figure, met in targets(rows):
+    for goal, figure, met in [*targets(rows), *semantic.targets(meant, facts)]:
         goals.append([goal, figure or "-", {None: "not measured", True: "met"}.get(met, "missed")])
     servers = [["units", *next(iter(facts.values()))]]
     for size, known in facts.items():
         servers.append([f"{size}", *(f"{figure:.1f}" for figure in known.values())])
-    return measured, goals, servers
+    return [measured, *([semantic.table(meant)] if meant else []), goals, servers]
 
 
 def main():
     options = read_options()
-    rows, facts = [], {}
+    rows, meant, facts = [], [], {}
     try:
         for size in options.sizes:
-            measured, facts[size] = measure(size, options.clients, options.seconds)
+            measured, *more, facts[size] = measure(
+                size, options.clients, options.seconds, options.embedder
+            )
             rows += measured
+            meant += more[0]
     except load.Unanswered as fault:
         sys.exit(f"\nNot measured: {fault}")
     except KeyboardInterrupt:
         sys.exit(130)
     say("")
-    made = tables(rows, facts)
+    made = tables(rows, meant, facts)
     about = (
         f"{os.cpu_count()} cores for server and clients together, Python "
         f"{platform.python_version()}, {options.seconds:g} s a figure."
@@ -270,6 +233,7 @@ def read_options():
     parser.add_argument("--sizes", type=whole_numbers, default="1000,10000,100000", help="units")
     parser.add_argument("--clients", type=whole_numbers, default="1,8,32", help="at once")
     parser.add_argument("--seconds", type=float, default=4, help="of each figure")
+    parser.add_argument("--embedder", default="minilm", help="as CQ_EMBEDDER; off leaves it out")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there too")
     options = parser.parse_args()
     if not 0.1 <= options.seconds <= 600:
@@ -282,15 +246,6 @@ def read_options():
         except OSError as fault:
             parser.error(f"--markdown: {options.markdown} cannot be written ({fault.strerror})")
     return options
-
-
-def whole_numbers(text):
-    parts = text.split(",")
-    if not all(part.isdecimal() and 0 < int(part) <= MOST for part in parts):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no list of whole numbers from 1 to {MOST}, such as 1000,10000"
-        )
-    return sorted(set(map(int, parts)))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ import gc
 import socket
 import threading
 import time
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import NamedTuple
 
 HOST = "127.0.0.1"
 PATIENCE = 30
+# So many turns make a figure.
+TURNS = 4
 
 
 class Unanswered(Exception):
@@ -31,10 +33,34 @@ class Run(NamedTuple):
         return quantiles(self.took, n=100, method="inclusive")[percent - 1]
 
 
+class Row(NamedTuple):
+    """What was measured over how many units; its figure as a part of that of something else."""
+
+    size: int
+    clients: int
+    what: str
+    run: Run
+    ratio: float | None = None
+
+
 def together(runs):
     """One run that stands for them all."""
     runs = list(runs)
     return Run([each for run in runs for each in run.took], sum(run.lasted for run in runs))
+
+
+def in_turns(it, bar, part, bars=()):
+    """(runs of `it`, runs of `bar`, median of the parts).
+
+    Machines drift: each run of `it` is compared with the two of `bar` right before and after, by
+    `part`. The last of earlier `bars` serves as the first.
+    """
+    runs, bars, parts = [], list(bars) or [bar()], []
+    for _ in range(TURNS):
+        runs.append(it())
+        bars.append(bar())
+        parts.append(part(runs[-1], *bars[-2:]))
+    return runs, bars, median(parts)
 
 
 def request(method, path, token=None, body=b""):
@@ -49,10 +75,11 @@ def request(method, path, token=None, body=b""):
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def run(port, streams, seconds):
+def run(port, streams, seconds, needed=b""):
     """Let one client for each of the endless `streams` of requests ask for so many seconds.
 
-    Only whole 2xx answers count. Raises Unanswered at the first other one.
+    Only whole 2xx answers count whose head has what is `needed`. Raises Unanswered at the first
+    other one.
     """
     start = threading.Barrier(len(streams) + 1)
     stop = threading.Event()
@@ -69,7 +96,7 @@ def run(port, streams, seconds):
                     if asked > end or stop.is_set():
                         break
                     connection.sendall(request)
-                    take(connection)
+                    take(connection, needed)
                     took.append(time.perf_counter() - asked)
         except (OSError, Unanswered, threading.BrokenBarrierError) as fault:
             failures.append(fault)
@@ -102,32 +129,35 @@ def run(port, streams, seconds):
     return Run(took, lasted)
 
 
-def ask(port, request):
-    """Have one request answered. Raises Unanswered."""
+def ask(port, request, needed=b""):
+    """The body of the answer to one request, as for `run`. Raises Unanswered."""
     try:
         with socket.create_connection((HOST, port), PATIENCE) as connection:
             connection.sendall(request)
-            take(connection)
+            return take(connection, needed)
     except OSError as fault:
         raise Unanswered(f"{fault}") from None
 
 
-def take(connection):
-    """Read one whole answer and drop it. Raises Unanswered if it is no 2xx."""
+def take(connection, needed=b""):
+    """The body of one whole answer. Raises Unanswered if it is no 2xx or its head is not right."""
     head = _some(connection)
     while (end := head.find(b"\r\n\r\n")) < 0:
         head += _some(connection)
     place = head.find(b"Content-Length: ", 0, end)
     if place < 0:
         raise Unanswered(f"an answer without Content-Length: {_line(head)}")
-    missing = int(head[place + 16 : head.find(b"\r", place)]) - (len(head) - end - 4)
-    good = head.startswith(b"HTTP/1.1 2")
+    body = head[end + 4 :]
+    missing = int(head[place + 16 : head.find(b"\r", place)]) - len(body)
     while missing > 0:
         more = _some(connection)
         missing -= len(more)
-        head += b"" if good else more
-    if not good:
-        raise Unanswered(f"{_line(head)}: {head[end + 4 :][:500].decode(errors='replace')}")
+        body += more
+    if not head.startswith(b"HTTP/1.1 2"):
+        raise Unanswered(f"{_line(head)}: {body[:500].decode(errors='replace')}")
+    if needed not in head[:end]:
+        raise Unanswered(f"an answer without {needed.decode()}")
+    return body
 
 
 def _some(connection):

@@ -1,42 +1,39 @@
-"""A store to measure over: units by a seed, put in through the models."""
+"""A store to measure over: units by a seed, put in through the models, and vectors of them."""
 
 import random
-from itertools import product
 
-from sqlalchemy import insert
+import numpy as np
+from sqlalchemy import insert, text
 
 import auth
 import config
+import embeddings
 from app import create_app
+from bench import texts
 from cq import unit as rules
-from models import Actor, ApiKey, Event, Unit, UnitDomain, User, db, now
-from models.base import write
+from models import Actor, ApiKey, Event, Unit, UnitDomain, User, Vector, db, full_text, now
+from models.base import VECTORS, write
 from models.proposing import digest
 
-SEED = 1
 PENDING = 1000
 BATCH = 5000
-# Zipf: the commonest tag stands on more than half of the units, the rarest on two of a hundred.
-TAGS = [f"tag{number:02}" for number in range(1, 41)]
-WEIGHTS = [1 / number for number in range(1, 41)]
-STEMS = ["lock", "cache", "token", "index", "thread", "socket", "proxy", "build", "deploy", "key"]
-STEMS += ["region", "bucket", "quota", "parse", "encode", "schema", "header", "queue", "log"]
-WORDS = [
-    "".join(parts)
-    for parts in product(("", "re", "pre", "un", "over"), STEMS, ("", "s", "er", "ing"))
-]
+# How far units of a topic lie from its middle: a cosine of some 0.7.
+SPREAD = 1.0
 CONFIDENCES = [0.2, 0.35, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9]
 DAY = 86400
+_INDEX = text(
+    "INSERT INTO units_fts (rowid, summary, detail, action, domains)"
+    " VALUES (:pk, :summary, :detail, :action, :domains)"
+)
 
 
 def fill(path, size):
-    """Make a database of `size` approved units and some pending ones.
+    """Make a database of `size` approved units and some pending ones, without vectors.
 
     (ids of the approved, an API key, the token of a reviewer's session).
     """
-    rng = random.Random(SEED)
-    app = create_app(config.from_env({"CQ_DB_PATH": str(path)}))
-    with app.app_context():
+    rng = random.Random(texts.SEED)
+    with _app(path).app_context():
         ada = User.add("ada", auth.hash_password("bench"), "admin")
         db.session.commit()
         id, secret = auth.new_key()
@@ -52,29 +49,72 @@ def fill(path, size):
     return approved, key, token
 
 
+def embed(path, model, middles):
+    """Give each unit a vector as if `model` had made it: near the middle of its topic."""
+    rng = np.random.default_rng(texts.SEED)
+    with _app(path).app_context():
+        change = write(VECTORS)
+        units = db.session.execute(db.select(Unit.pk, Unit.summary, Unit.detail)).all()
+        for start in range(0, len(units), BATCH):
+            some = units[start : start + BATCH]
+            rows = _around(rng, middles[[unit.pk % texts.TOPICS for unit in some]])
+            said = {"model": model, "part": 0, "dimension": middles.shape[1], "changed": change}
+            made = [
+                {
+                    **said,
+                    "unit_pk": unit.pk,
+                    "content_hash": embeddings.digest(unit.summary, unit.detail),
+                    "vector": embeddings.pack(row),
+                }
+                for unit, row in zip(some, rows, strict=True)
+            ]
+            db.session.execute(insert(Vector), made)
+        db.session.commit()
+        db.engine.dispose()
+
+
+def _app(path):
+    return create_app(config.from_env({"CQ_DB_PATH": str(path), "CQ_EMBEDDER": "off"}))
+
+
+def _around(rng, middles):
+    away = rng.standard_normal(middles.shape, np.float32)
+    rows = middles + SPREAD * away / np.linalg.norm(away, axis=1, keepdims=True)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
 def _add(rng, by, change, size, status, first, oldest, newest):
     """Ids of `size` units of a status, from row number `first` on, so many seconds old."""
     ids = []
     for start in range(first, first + size, BATCH):
-        units, tags, events = [], [], []
+        units, tags, words, events = [], [], [], []
         for pk in range(start, min(start + BATCH, first + size)):
             ago = oldest - (oldest - newest) * (pk - first) / size
             unit = _unit(rng, by, change, pk, status, now(ago))
             units.append(unit)
             tags += [{"unit_pk": pk, "domain": domain} for domain in unit["domains"]]
+            words.append(_folded(unit))
             for type in ("proposed", status)[: 2 if status == "approved" else 1]:
                 step = {"unit_pk": pk, "type": type, "by": by.name, "channel": "key"}
                 events.append({**step, "at": unit["created_at"]})
         db.session.execute(insert(Unit), units)
         db.session.execute(insert(UnitDomain), tags)
+        db.session.execute(_INDEX, words)
         db.session.execute(insert(Event), events)
         ids += [unit["id"] for unit in units]
     return ids
 
 
+def _folded(unit):
+    """A row of `units_fts`."""
+    said = {name: unit[name] for name in ("summary", "detail", "action")}
+    said["domains"] = " ".join(unit["domains"])
+    return {"pk": unit["pk"], **{name: full_text.fold_text(said[name]) for name in said}}
+
+
 def _unit(rng, by, change, pk, status, time):
     """A row of `units`."""
-    said = words(rng)
+    said = texts.proposal(rng, pk % texts.TOPICS)
     return {
         "pk": pk,
         "id": f"ku_{rng.getrandbits(128):032x}",
@@ -94,23 +134,3 @@ def _unit(rng, by, change, pk, status, time):
         "content_hash": digest(**said, extensions=None),
         "changed": change,
     }
-
-
-def words(rng):
-    """What a proposal says: some 85 words, three tags."""
-    texts = {"summary": 10, "detail": 60, "action": 15}
-    return {
-        "domains": draw(rng, 3),
-        "insight": {name: " ".join(rng.choices(WORDS, k=size)) for name, size in texts.items()},
-        "context": {"languages": ["python"], "frameworks": [], "pattern": ""},
-    }
-
-
-def draw(rng, size):
-    """Different tags, by their weights."""
-    tags = []
-    while len(tags) < size:
-        tag = rng.choices(TAGS, WEIGHTS)[0]
-        if tag not in tags:
-            tags.append(tag)
-    return tags

@@ -1,4 +1,9 @@
-"""Tables as text: rows of cells, the first row the head."""
+"""What a bench reads and tells: whole numbers, progress, tables (rows of texts, a head first)."""
+
+import argparse
+import sys
+
+MOST = 10_000_000
 
 
 def plain(table):
@@ -21,3 +26,18 @@ def markdown(table):
 
 def _figures(column):
     return all(not cell or cell.replace(".", "", 1).isdigit() for cell in column) and any(column)
+
+
+def say(line):
+    """Progress: for a person who waits."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def whole_numbers(text):
+    parts = text.split(",")
+    if not all(part.isdecimal() and 0 < int(part) <= MOST for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no list of whole numbers from 1 to {MOST}, such as 1000,10000"
+        )
+    return sorted(set(map(int, parts)))

@@ -19,8 +19,9 @@ from embeddings.passages import whole
 PATIENCE = 1.0
 # Units may take as long before that counts as hanging, and the model as long to be loaded.
 LONG = 60
-# Texts of several callers that are encoded at once.
-TOGETHER = 8
+# Texts of several callers that are encoded at once; with more, all callers wait for the same batch
+# and then none is being encoded while they rank.
+TOGETHER = 4
 REMEMBERED = 2048
 LOGGED_EVERY = 60
 log = logging.getLogger("cq.embedder")

@@ -94,8 +94,7 @@ class Vectors:
 
     def count(self):
         """How many approved units have vectors."""
-        with self._lock:
-            return self._matrix.count(PRIVATE) if self.loaded else 0
+        return self._matrix.count(PRIVATE) if self.loaded else 0
 
     def has(self, pk):
         """Whether the unit has vectors."""

@@ -27,6 +27,8 @@ WORDS = 32
 WEIGHTS = (2.0, 1.0, 0.5, 1.0)
 # So many entries of the words' lists are scored; the rarest words come first.
 POSTINGS = 2000
+# Beside a rarer word, one that more than this part of the units have tells nothing.
+COMMON = 0.25
 # Winners are chosen among so many times what is asked for, before it is known which are approved.
 DRAWN = 4
 
@@ -50,24 +52,26 @@ def fold_text(words):
     return fold.__wrapped__(words)
 
 
-def matching(q, depth, shown="private"):
+def matching(q, depth, shown="private", common=True):
     """[(row number, weight)] of units that have words of a question, at most `depth`, best first.
 
     `shown` says which units: approved `public` ones, `private` ones too, or `pending` ones too.
     A weight is within 0..1: bm25 as a part of the best one's, times the root of the part of the
     question's rare words that the best one has.
 
-    Words so common that their lists would take long are not asked for, unless there are no others:
-    then units must have all of them.
+    Words so common that their lists would take long are not asked for. Where there are no others,
+    units must have all of them, or there is no answer if `common` is off.
     """
     asked = words(q)
     counts = _counts()
     rare, postings = [], 0
     for word in sorted(asked, key=counts.of):
         postings += counts.of(word)
-        if postings > POSTINGS:
+        if postings > POSTINGS or (rare and counts.of(word) > COMMON * counts.total):
             break
         rare.append(word)
+    if not (rare or common):
+        return []
     rows = _ranked(rare or asked, " OR " if rare else " AND ", depth, shown)
     if not rows:
         return []

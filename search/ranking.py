@@ -56,7 +56,8 @@ def fused(index, vectors, asked, question, meant, limit, private):
 
 def _candidates(index, vectors, asked, question, meant, private):
     shown = "private" if private else "public"
-    words = dict(full_text.matching(question or " ".join(asked.domains), DEPTH, shown))
+    said = question or " ".join(asked.domains)
+    words = dict(full_text.matching(said, DEPTH, shown, common=bool(question)))
     pks = {*words, *(pk for pk, _ in index.rank(*asked, limit=DEPTH, private=private))}
     kin, similar = {}, {}
     if meant:
