@@ -1,6 +1,5 @@
 """The server: config, extensions, errors, routes. `python app.py` serves it by waitress."""
 
-# ruff: noqa: E402
 import os
 
 # Before numpy is there: its products are small, and threads that wait for the next one would spin.

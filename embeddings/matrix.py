@@ -10,7 +10,7 @@ import numpy as np
 GONE, PENDING, PRIVATE, PUBLIC = 0, 1, 2, 3
 EXACT = 5000
 # So many are chosen by signs, or eight times what is asked for if that is more.
-CHOSEN = 600
+CHOSEN = 1200
 WORD = 64
 
 

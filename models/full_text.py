@@ -27,8 +27,8 @@ WORDS = 32
 WEIGHTS = (2.0, 1.0, 0.5, 1.0)
 # So many entries of the words' lists are scored; the rarest words come first.
 POSTINGS = 2000
-# Beside a rarer word, one that more than this part of the units have tells nothing.
-COMMON = 0.25
+# Beside a rarer word, one that more than this part of the units and more than so many have is left.
+COMMON, FEW = 0.25, 100
 # Winners are chosen among so many times what is asked for, before it is known which are approved.
 DRAWN = 4
 
@@ -67,7 +67,7 @@ def matching(q, depth, shown="private", common=True):
     rare, postings = [], 0
     for word in sorted(asked, key=counts.of):
         postings += counts.of(word)
-        if postings > POSTINGS or (rare and counts.of(word) > COMMON * counts.total):
+        if postings > POSTINGS or (rare and counts.of(word) > max(FEW, COMMON * counts.total)):
             break
         rare.append(word)
     if not (rare or common):
