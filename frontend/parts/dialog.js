@@ -15,7 +15,7 @@ export function open(heading, build, { firm = false, wide = false } = {}) {
       dialog.close();
       dialog.remove();
       // The browser gives the focus back to what opened it; if that is gone, the page gets it.
-      if (document.activeElement === document.body) focusOn(document.querySelector("main [autofocus], main h1"));
+      if (document.activeElement === document.body) focusOn(document.querySelector("main [autofocus], main h1") || document.querySelector("main"));
       done(value);
     };
     // What was begun is waited for: its answer has to be seen.
