@@ -162,6 +162,8 @@ def serve():
     host = settings["CQ_HOST"]
     shown = f"[{host}]" if ":" in host else host
     print(f"cq listens on http://{shown}:{_port(server)}", flush=True)
+    # A model is hundreds of short steps, each of which has to get its turn among the requests.
+    sys.setswitchinterval(0.0005)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         server.run()
