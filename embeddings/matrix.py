@@ -1,7 +1,7 @@
 """The vectors of units as one matrix of rows of length 1, and the nearest to another vector.
 
 Similarity is the cosine, bigger is nearer. Up to EXACT rows all are multiplied; beyond, the signs
-of the numbers, packed into bits, choose a thousand first: thirty times less to read, and next to
+of the numbers, packed into bits, choose some first: thirty times less to read, and next to
 nothing lost that would stand among the first fifty (a test compares).
 """
 

@@ -7,6 +7,7 @@ from cq import unit as rules
 from errors import Failure
 from index import Index
 from index.order import Asked
+from models import db
 from search import ranking
 from search.meaning import Meaning
 from search.shelf import Answers, Shelf
@@ -69,10 +70,14 @@ def _fused(asked, question, meant, limit, private):
     current, vectors = index(), meaning().vectors
     words = tuple(tuple(each) for each in asked)
     state = (current.seen, (vectors.seen, tuple(meant.kin)) if meant else None)
-    return current_app.extensions["cq_answers"].get(
-        (words, question, limit, private, state),
-        lambda: ranking.fused(current, vectors, asked, question, meant, limit, private),
-    )
+
+    def make():
+        # What is kept under these numbers is read in a transaction that begins after them.
+        db.session.rollback()
+        return ranking.fused(current, vectors, asked, question, meant, limit, private)
+
+    key = (words, question, limit, private, state)
+    return current_app.extensions["cq_answers"].get(key, make)
 
 
 def alike(unit, limit):

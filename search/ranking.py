@@ -23,10 +23,10 @@ CONFIDENCE = 0.1
 # Units that share no tag are left out unless the best one's evidence comes up to this: by words
 # and meaning for a question, the same for tags that were asked for alone, and by words only.
 ENOUGH, ENOUGH_FOR_TAGS, ENOUGH_WORDS = 0.47, 0.3, 0.38
-# A unit so near by meaning answers a question with which it shares no word.
-NEAR = 0.55
 # And of them those with less than this part of the best one's evidence.
 TAIL = 0.5
+# A unit so near by meaning answers a question with which it shares no word.
+NEAR = 0.55
 # What is less alike than this is no near duplicate.
 ALIKE = 0.5
 

@@ -4,6 +4,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import text
 
 import search
 from cq import unit as rules
@@ -278,3 +279,16 @@ def test_proposals_of_the_same_tag_in_other_spellings_are_one(call):
         "POST", "/knowledge", proposal(domains=["HTTP", " http ", "ＨＴＴＰ"]), key="carl"
     ).json
     assert unit["domains"] == ["http"]
+
+
+def test_an_answer_is_never_kept_that_is_older_than_what_it_is_kept_for(app, call):
+    """A transaction that began before a change must not give the answer that is kept after it."""
+    call.approve("Old lock", ["a"])
+    with app.app_context():
+        db.session.execute(text("SELECT count(*) FROM units_fts")).scalar()
+        # In a thread, as another request: it shares nothing with this one.
+        with ThreadPoolExecutor(1) as other:
+            fresh = other.submit(call.approve, "Fresh lock", ["a"]).result()
+        search.find(q="lock")
+        db.session.rollback()
+    assert fresh["id"] in call.found(q="lock")
