@@ -645,7 +645,10 @@ def test_vectors_that_another_process_makes_serve_where_the_own_encoder_hangs(st
 
 
 def test_no_answer_fails_while_the_encoder_changes_its_mind(start, monkeypatch):
-    """Questions, tags and new units at once, from several threads."""
+    """Questions, tags and new units at once, from several threads.
+
+    The hashed tags of the new units are kin of none that is asked for: only one unit is meant.
+    """
     monkeypatch.setattr(worker, "PAUSE", 0.01)
     server = start()
     faults = [raises(RuntimeError()), raises(Panic()), spoilt(np.nan), encoders.slow, None]
@@ -657,7 +660,7 @@ def test_no_answer_fails_while_the_encoder_changes_its_mind(start, monkeypatch):
         assert answer.status_code == 200, answer.text
         assert len(answer.json["data"]) == 1
         if number % 10 == 0:
-            approve(server.call, f"Something new {number}", [f"tag{number}"])
+            approve(server.call, f"Something new {number}", [f"made{number}"])
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(visit, range(120)))
