@@ -21,7 +21,7 @@ PATIENCE = 1.0
 LONG = 60
 # Texts of several callers that are encoded at once; with more, all callers wait for the same batch
 # and then none is being encoded while they rank.
-TOGETHER = 4
+TOGETHER = 8
 REMEMBERED = 2048
 LOGGED_EVERY = 60
 log = logging.getLogger("cq.embedder")
@@ -172,8 +172,11 @@ class Embedder:
             if len(self._remembered) > REMEMBERED:
                 self._remembered.popitem(last=False)
 
-    def vectors(self, texts):
-        """A vector of length 1 for each text, in the order given. Raises NoVector."""
+    def vectors(self, texts, meanwhile=None):
+        """A vector of length 1 for each text, in the order given. Raises NoVector.
+
+        `meanwhile` is called while the caller would only wait.
+        """
         if self.state != "ready":
             raise self._no_vector("loading" if self.state == "idle" else self.state)
         with self._lock:
@@ -183,16 +186,19 @@ class Embedder:
                     self._remembered.move_to_end(text)
         missing = [text for text, row in known.items() if row is None]
         if missing:
-            known.update(self._wait(missing))
+            known.update(self._wait(missing, meanwhile))
         return [known[text] for text in texts]
 
-    def _wait(self, texts):
+    def _wait(self, texts, meanwhile):
         if self.questions.hangs:
             raise self._no_vector("hanging")
         answers = {text: Future() for text in texts}
         for pair in answers.items():
             self._asked.put(pair)
-        late = wait(answers.values(), PATIENCE).not_done
+        until = self._clock() + PATIENCE
+        if meanwhile:
+            meanwhile()
+        late = wait(answers.values(), max(0.0, until - self._clock())).not_done
         if late:
             for answer in late:
                 answer.cancel()

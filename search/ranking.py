@@ -41,12 +41,13 @@ class Candidate(NamedTuple):
     parts: dict
 
 
-def fused(index, vectors, asked, question, meant, limit, private):
+def fused(index, vectors, asked, question, meant, words, limit, private):
     """[(row number, parts of its score)] of the best approved units, best first.
 
-    `meant` is what the question means, None in domain mode: then words and tags make the score.
+    `words` is what `worded` gave. `meant` is what the question means, None in domain mode: then
+    words and tags make the score.
     """
-    found = list(_candidates(index, vectors, asked, question, meant, private))
+    found = list(_candidates(index, vectors, asked, question, meant, words, private))
     good = any(each.good for each in found)
     least = TAIL * max((each.told for each in found), default=0.0)
     kept = [each for each in found if each.shares or (good and each.told > least)]
@@ -54,10 +55,12 @@ def fused(index, vectors, asked, question, meant, limit, private):
     return [(each.pk, each.parts) for each in kept[:limit]]
 
 
-def _candidates(index, vectors, asked, question, meant, private):
-    shown = "private" if private else "public"
-    said = question or " ".join(asked.domains)
-    words = dict(full_text.matching(said, DEPTH, shown, common=bool(question)))
+def worded(said, private, common):
+    """{row number: weight} of the approved units that have words of what is asked."""
+    return dict(full_text.matching(said, DEPTH, "private" if private else "public", common))
+
+
+def _candidates(index, vectors, asked, question, meant, words, private):
     pks = {*words, *(pk for pk, _ in index.rank(*asked, limit=DEPTH, private=private))}
     kin, similar = {}, {}
     if meant:
@@ -83,7 +86,7 @@ def _candidates(index, vectors, asked, question, meant, private):
         yield Candidate(pk, shares, told, good, parts)
 
 
-def worded(unit, limit):
+def alike(unit, limit):
     """[(row number, 0..1)] of live units by the rare words of a unit's summary, most first."""
     near = full_text.matching(unit.summary, DEPTH, "pending")
     shared = [(pk, full_text.covered(pk, unit.summary)) for pk, _ in near if pk != unit.pk]
