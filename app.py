@@ -103,10 +103,10 @@ def _headers(response):
 
 
 def _warm(app):
-    """Read the index before the first query asks for it, and begin to load the model."""
+    """Read the index before the first query asks for it, then begin to load the model."""
     with app.app_context():
-        search.meaning()
         search.index()
+        search.meaning()
 
 
 def _listen(app, host, port):
@@ -162,7 +162,7 @@ def serve():
     host = settings["CQ_HOST"]
     shown = f"[{host}]" if ":" in host else host
     print(f"cq listens on http://{shown}:{_port(server)}", flush=True)
-    # A model is hundreds of short steps, each of which has to get its turn among the requests.
+    # The model's steps, few or many, have to get their turns among the requests.
     sys.setswitchinterval(0.0005)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:

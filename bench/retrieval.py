@@ -89,7 +89,7 @@ def told(line):
 def by_words(node, question):
     """What full text alone finds."""
     with node.app.app_context():
-        return ids(pk for pk, _ in full_text.matching(question, LIMIT))
+        return ids(pk for pk, _ in full_text.matching(question, LIMIT, set))
 
 
 def by_meaning(node, question):

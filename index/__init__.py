@@ -165,6 +165,13 @@ class Index:
             slot = self.slots.get(pk)
             return None if slot is None else int(self.columns["changed"].all[slot])
 
+    def served(self, pks, private=True):
+        """Those of these units that agents see."""
+        least = PRIVATE if private else PUBLIC
+        with self.lock:
+            tier, slots = self.columns["tier"].room, self.slots
+            return {pk for pk in pks if pk in slots and tier[slots[pk]] >= least}
+
     def look(self, pks, asked, private=True):
         """{row number: Evidence} of those of these units that agents see."""
         least = PRIVATE if private else PUBLIC

@@ -7,8 +7,8 @@ from models.base import PEOPLE, UNITS, VECTORS, Change, db, now, write
 from models.history import Event, Revision
 from models.marks import Flag, UnitDomain, Vote
 from models.people import Actor, ApiKey, User
-from models.unit import Unit
-from models.vectors import LIVE, Vector
+from models.unit import LIVE, Unit
+from models.vectors import Vector
 
 __all__ = [
     "LIVE",

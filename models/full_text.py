@@ -26,11 +26,11 @@ WORDS = 32
 # bm25 weights of summary, detail, action and domains.
 WEIGHTS = (2.0, 1.0, 0.5, 1.0)
 # So many entries of the words' lists are scored; the rarest words come first.
-POSTINGS = 2000
+POSTINGS = 1000
 # Beside a rarer word, one that more than this part of the units and more than so many have is left.
 COMMON, FEW = 0.25, 100
-# Winners are chosen among so many times what is asked for, before it is known which are approved.
-DRAWN = 4
+# Winners are chosen among so many times what is asked for, before it is known which are served.
+DRAWN = 2
 
 
 def replace(pk, summary, detail, action, domains):
@@ -52,10 +52,10 @@ def fold_text(words):
     return fold.__wrapped__(words)
 
 
-def matching(q, depth, shown="private", common=True):
+def matching(q, depth, served, common=True):
     """[(row number, weight)] of units that have words of a question, at most `depth`, best first.
 
-    `shown` says which units: approved `public` ones, `private` ones too, or `pending` ones too.
+    `served(row numbers)` gives those of them that may be shown.
     A weight is within 0..1: bm25 as a part of the best one's, times the root of the part of the
     question's rare words that the best one has.
 
@@ -73,7 +73,7 @@ def matching(q, depth, shown="private", common=True):
         rare.append(word)
     if not (rare or common):
         return []
-    rows = _ranked(rare or asked, " OR " if rare else " AND ", depth, shown)
+    rows = _ranked(rare or asked, " OR " if rare else " AND ", depth, served)
     if not rows:
         return []
     best, bm25 = rows[0]
@@ -81,18 +81,18 @@ def matching(q, depth, shown="private", common=True):
     return [(pk, weight * score) for pk, score in rows]
 
 
-def _ranked(asked, between, depth, shown):
+def _ranked(asked, between, depth, served):
     """[(row number, bm25, more is better)], best first."""
     if not asked:
         return []
     expression = between.join(f'"{word}"' for word in asked)
     drawn = DRAWN * depth
     while True:
-        values = {"asked": expression, "drawn": drawn, "limit": depth}
-        rows = db.session.execute(_RANKED[shown], values).all()
-        served = [(pk, -score) for pk, score, _ in rows if pk is not None]
-        if len(served) == depth or not rows or rows[0].found < drawn:
-            return served
+        rows = db.session.execute(_RANKED, {"asked": expression, "drawn": drawn}).all()
+        shown = served([row.pk for row in rows])
+        kept = [(row.pk, -row.score) for row in rows if row.pk in shown][:depth]
+        if len(kept) == depth or len(rows) < drawn:
+            return kept
         drawn *= 10
 
 
@@ -167,21 +167,10 @@ def _in_word(char):
     return char.isalnum() or unicodedata.category(char)[0] == "M"
 
 
-# The outer join tells how many were drawn even if none of them is approved.
-_SERVED = f"""
-    WITH drawn AS (
-        SELECT rowid AS pk, bm25(units_fts, {", ".join(map(str, WEIGHTS))}) AS score
-        FROM units_fts WHERE units_fts MATCH :asked ORDER BY score, rowid DESC LIMIT :drawn
-    )
-    SELECT u.pk, drawn.score, (SELECT count(*) FROM drawn) AS found
-    FROM drawn LEFT JOIN units u ON u.pk = drawn.pk AND {{shown}}
-    ORDER BY u.pk IS NULL, drawn.score, u.pk DESC LIMIT :limit
-"""
-_RANKED = {
-    "public": text(_SERVED.format(shown="u.status = 'approved' AND u.tier = 'public'")),
-    "private": text(_SERVED.format(shown="u.status = 'approved'")),
-    "pending": text(_SERVED.format(shown="u.status IN ('approved', 'pending')")),
-}
+_RANKED = text(
+    f"SELECT rowid AS pk, bm25(units_fts, {', '.join(map(str, WEIGHTS))}) AS score"
+    " FROM units_fts WHERE units_fts MATCH :asked ORDER BY score, rowid DESC LIMIT :drawn"
+)
 
 
 @cache

@@ -13,6 +13,9 @@ from models.marks import Flag, UnitDomain
 from models.proposing import Proposing
 from models.reviewing import Reviewing
 
+# What reviewers have before them and what agents are served.
+LIVE = ("pending", "approved")
+
 
 class Unit(Proposing, Reviewing, db.Model):
     __tablename__ = "units"
@@ -107,6 +110,11 @@ class Unit(Proposing, Reviewing, db.Model):
         """The units of these row numbers, by row number."""
         rows = db.session.scalars(select(cls).where(cls.pk.in_(pks))).unique()
         return {unit.pk: unit for unit in rows}
+
+    @classmethod
+    def live(cls, pks):
+        """Those of these row numbers whose units are pending or approved."""
+        return set(db.session.scalars(select(cls.pk).where(cls.pk.in_(pks), cls.status.in_(LIVE))))
 
     @classmethod
     def page(cls, *where, limit, offset=0, after=None, newest=False):

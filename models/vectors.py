@@ -4,10 +4,7 @@ from sqlalchemy import ForeignKey, Index, LargeBinary, and_, delete, insert, sel
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import VECTORS, db, write
-from models.unit import Unit
-
-# Whose vectors are made: what reviewers have before them and what agents are served.
-LIVE = ("pending", "approved")
+from models.unit import LIVE, Unit
 
 
 class Vector(db.Model):

@@ -49,12 +49,13 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
     """
     asked = Asked(domains or [], languages, frameworks, rules.fold(pattern))
     question = "" if rules.is_blank(q or "") else q
-    known = meaning()
+    # The index first: a model that is being loaded beside it makes both slow.
+    current, known = index(), meaning()
 
     def words():
         return _worded(asked, question, private)
 
-    meant = known.meant(question, asked.domains, index(), private, meanwhile=words)
+    meant = known.meant(question, asked.domains, current, private, meanwhile=words)
     if meant:
         try:
             return SEMANTIC, _fused(asked, question, meant, limit, private)
@@ -65,7 +66,7 @@ def find(domains=None, q=None, languages=(), frameworks=(), pattern="", limit=5,
             known.embedder.fallback("broken", fault)
     if question:
         return DOMAIN, _fused(asked, question, None, limit, private)
-    ranked = index().rank(*asked, limit=limit, private=private)
+    ranked = current.rank(*asked, limit=limit, private=private)
     return DOMAIN, [(pk, {"domain": score, "score": score}) for pk, score in ranked]
 
 
@@ -84,14 +85,14 @@ def _fused(asked, question, meant, limit, private):
 
 def _worded(asked, question, private):
     """{row number: weight}: the units found by the words of the question, or of the domains."""
-    said = question or " ".join(asked.domains)
+    said, current = question or " ".join(asked.domains), index()
 
     def make():
         # What is kept under this number is read in a transaction that begins after it.
         db.session.rollback()
-        return ranking.worded(said, private, common=bool(question))
+        return ranking.worded(current, said, private, common=bool(question))
 
-    key = (said, bool(question), private, index().seen)
+    key = (said, bool(question), private, current.seen)
     return current_app.extensions["cq_answers"].get(key, make)
 
 

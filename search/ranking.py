@@ -5,11 +5,12 @@ ones, so that one bound tells a hit from the best of nothing. Weights and bounds
 docs/decisions.md and bench/retrieval.py.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 from cq import unit as rules
 from index.order import Asked
-from models import full_text
+from models import Unit, full_text
 
 # Candidates of each sort.
 DEPTH = 50
@@ -55,9 +56,10 @@ def fused(index, vectors, asked, question, meant, words, limit, private):
     return [(each.pk, each.parts) for each in kept[:limit]]
 
 
-def worded(said, private, common):
+def worded(index, said, private, common):
     """{row number: weight} of the approved units that have words of what is asked."""
-    return dict(full_text.matching(said, DEPTH, "private" if private else "public", common))
+    served = partial(index.served, private=private)
+    return dict(full_text.matching(said, DEPTH, served, common))
 
 
 def _candidates(index, vectors, asked, question, meant, words, private):
@@ -88,6 +90,6 @@ def _candidates(index, vectors, asked, question, meant, words, private):
 
 def alike(unit, limit):
     """[(row number, 0..1)] of live units by the rare words of a unit's summary, most first."""
-    near = full_text.matching(unit.summary, DEPTH, "pending")
+    near = full_text.matching(unit.summary, DEPTH, Unit.live)
     shared = [(pk, full_text.covered(pk, unit.summary)) for pk, _ in near if pk != unit.pk]
     return sorted(shared, key=lambda each: -each[1])[:limit]
