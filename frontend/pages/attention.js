@@ -60,7 +60,7 @@ export default function attention(shell) {
       h("p", { class: "title" }, item.disputed && badge("disputed"), item.stale && badge("stale"), unitLink(id, insight.summary)),
       chips(domains),
       h("div", { class: "row wrap quiet" }, evidence(given), h("span", {}, "last confirmed ", when(given.last_confirmed))),
-      open.length > 0 && flags(open),
+      open.length > 0 && flags(open, "h2"),
       h(
         "div",
         { class: "row wrap" },

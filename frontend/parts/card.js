@@ -32,11 +32,11 @@ export function unitBody(item, level = "h2") {
 }
 
 /** What agents found wrong. */
-export function flags(given) {
+export function flags(given, level = "h3") {
   return h(
     "section",
     { class: "flags" },
-    h("h3", {}, "Flags"),
+    h(level, {}, "Flags"),
     h(
       "ul",
       {},
