@@ -1,26 +1,18 @@
-"""Evidence by tags, by words and by meaning, fused into one score.
+"""Evidence by tags, by words and by meaning: who is a candidate, and who is good enough.
 
-A weighted sum and not a fusion of ranks: the parts are alike in size for short questions and long
-ones, so that one bound tells a hit from the best of nothing. Weights and bounds were measured; see
-docs/decisions.md and bench/retrieval.py.
+What the evidence comes to is told by `cq.ranking`; bounds were measured, see docs/decisions.md and
+bench/retrieval.py.
 """
 
 from functools import partial
 from typing import NamedTuple
 
-from cq import unit as rules
+from cq.ranking import NEUTRAL, score, told
 from index.order import Asked
 from models import Unit, full_text
 
 # Candidates of each sort.
 DEPTH = 50
-WORDS, MEANING = 0.4, 0.6
-# What tags weigh beside a question, and where nothing else was said.
-TAGS, TAGS_ALONE = 0.25, 0.6
-# The similarity that a unit without a vector is given.
-NEUTRAL = 0.5
-# From confidence 0 to 1 a score grows by a tenth.
-CONFIDENCE = 0.1
 # Units that share no tag are left out unless the best one's evidence comes up to this: by words
 # and meaning for a question, the same for tags that were asked for alone, and by words only.
 ENOUGH, ENOUGH_FOR_TAGS, ENOUGH_WORDS = 0.47, 0.3, 0.38
@@ -78,14 +70,15 @@ def _candidates(index, vectors, asked, question, meant, words, private):
         parts = {"domain": tags, "text": words.get(pk, 0.0), "confidence": seen.confidence}
         if meant:
             parts["meaning"] = similar.get(pk, NEUTRAL)
-        told = WORDS * parts["text"] + MEANING * parts.get("meaning", 0.0)
+        evidence = told(parts["text"], parts.get("meaning"))
         if pk in similar:
-            good = told >= (ENOUGH if question else ENOUGH_FOR_TAGS) or similar[pk] >= NEAR
+            good = evidence >= (ENOUGH if question else ENOUGH_FOR_TAGS) or similar[pk] >= NEAR
         else:
             good = parts["text"] >= ENOUGH_WORDS
-        score = told + (TAGS if question else TAGS_ALONE) * tags
-        parts["score"] = score * (1 + CONFIDENCE * (seen.confidence - rules.START))
-        yield Candidate(pk, shares, told, good, parts)
+        parts["score"] = score(
+            parts["text"], parts.get("meaning"), tags, seen.confidence, bool(question)
+        )
+        yield Candidate(pk, shares, evidence, good, parts)
 
 
 def alike(unit, limit):
