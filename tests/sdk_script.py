@@ -9,9 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from cq.discovery import DiscoveryError, Resolver
-
 import cq
+from cq.discovery import DiscoveryError, Resolver
 
 
 def plain(value):

@@ -1,0 +1,52 @@
+"""The units on an agent's machine: `open_store` gives a store of the place that is configured."""
+
+import os
+from pathlib import Path
+from urllib.parse import unquote
+
+from cq.store.failures import Busy, Closed, Duplicate, Missing, StoreError, Unusable
+
+__all__ = [
+    "Busy",
+    "Closed",
+    "Duplicate",
+    "Missing",
+    "StoreError",
+    "Unusable",
+    "open_store",
+    "place",
+]
+
+
+def open_store(where=None, environ=os.environ):
+    """A store: at a path or URL if one is given, else where the variables say. Raises Unusable."""
+    from cq.store.sqlite import SqliteStore
+
+    return SqliteStore(place(where, environ))
+
+
+def place(where=None, environ=os.environ):
+    """The path of the file: `where`, a path or URL, else CQ_LOCAL_DATABASE_URL, CQ_LOCAL_DB_PATH,
+    XDG_DATA_HOME/cq/local.db, ~/.local/share/cq/local.db. Raises Unusable.
+    """
+    given = os.fspath(where) if where else ""
+    given = given or environ.get("CQ_LOCAL_DATABASE_URL") or environ.get("CQ_LOCAL_DB_PATH")
+    if not given:
+        data = environ.get("XDG_DATA_HOME", "")
+        base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
+        return base / "cq" / "local.db"
+    scheme, colon, rest = given.partition(":")
+    if not (colon and scheme.isalnum() and len(scheme) > 1 and _is_url(scheme, rest)):
+        return Path(given).expanduser()
+    if scheme.lower() != "sqlite":
+        raise Unusable(f"a store of {scheme!r} is not known; sqlite:///path is")
+    # Three slashes and a path are absolute, and so are four.
+    path = unquote(rest.partition("?")[0].removeprefix("//"))
+    path = f"/{path.lstrip('/')}" if path.startswith("/") else path
+    if path.strip("/") == "":
+        raise Unusable("CQ_LOCAL_DATABASE_URL names no file; sqlite:///path does")
+    return Path(path)
+
+
+def _is_url(scheme, rest):
+    return rest.startswith("//") or scheme.lower() == "sqlite"

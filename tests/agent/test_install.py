@@ -1,0 +1,38 @@
+"""What `pip install .` brings to a machine that has nothing else."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.cast import ROOT
+
+SERVER = {"flask", "sqlalchemy", "numpy", "torch", "waitress", "werkzeug", "alembic", "jinja2"}
+
+
+@pytest.mark.slow
+def test_an_empty_environment_gets_the_command_and_no_library_of_the_server(tmp_path):
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+    bin = tmp_path / "env" / "bin"
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "cq", source / "cq", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", source)
+    install = [bin / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, source], check=True)
+    listed = subprocess.run(
+        [bin / "python", "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    names = {line.partition("==")[0].lower() for line in listed.stdout.splitlines()}
+    assert {"cq", "click", "marshmallow"} <= names
+    assert not names & SERVER
+    environ = {"HOME": str(tmp_path), "PATH": str(bin)}
+    run = {"env": environ, "cwd": tmp_path, "capture_output": True, "text": True}
+    assert subprocess.run(["cq", "--version"], **run).stdout.startswith("cq v")
+    assert "Core Protocol" in subprocess.run(["cq", "prompt", "skill"], **run).stdout
+    say = ["cq", "propose", "--summary", "s", "--detail", "d", "--action", "a", "--domain", "x"]
+    assert subprocess.run(say, **run).returncode == 0
+    assert "s" in subprocess.run(["cq", "query", "--domain", "x"], **run).stdout
