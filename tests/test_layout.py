@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import config
+from cq import cli
 from tests.cast import ROOT
 
 LENGTH = 320
@@ -50,6 +51,9 @@ MAY = {
         "search",
     },
 }  # fmt: skip
+# What the command line reads, and what the server sets for itself.
+AGENT = {"CQ_ADDR", "CQ_API_KEY", "CQ_LOCAL_DB_PATH", "CQ_LOCAL_DATABASE_URL", "CQ_TIMEOUT"}
+OWN = {"CQ_DATABASE", "CQ_MADE"}
 UNKNOWN = {
     "cq": {"flask", "sqlalchemy", "numpy", "httpx", "requests"},
     "cq.store": {"http", "urllib.request", "flask", "sqlalchemy"},
@@ -186,14 +190,17 @@ def test_the_readme_tells_every_variable_and_its_default(readme):
         assert row, name
         if default:
             assert row[1] == f"`{default}`", name
-    assert set(re.findall(r"`(CQ_[A-Z_]+)`", readme)) <= set(config.VARIABLES)
+    for name in AGENT:
+        assert re.search(rf"^\| `{name}` \|", readme, re.M), name
+    assert set(re.findall(r"`(CQ_[A-Z_]+)`", readme)) <= {*config.VARIABLES, *AGENT}
 
 
 def test_no_variable_is_read_that_is_not_in_the_table():
     for name in tracked():
         if name.endswith(".py") and not name.startswith(("tests/", "bench/", "scripts/")):
             for variable in re.findall(r"[\"'](CQ_[A-Z_]+)[\"']", (ROOT / name).read_text()):
-                assert variable in {*config.VARIABLES, "CQ_DATABASE", "CQ_MADE"}, (name, variable)
+                known = AGENT if name.startswith("cq/") else {*config.VARIABLES, *OWN}
+                assert variable in known, (name, variable)
 
 
 def test_the_readme_tells_every_route(readme, app):
@@ -209,6 +216,11 @@ def test_the_readme_tells_every_command(readme, app):
     for group in ("user", "key"):
         for command in app.cli.commands[group].commands:
             assert f"`{group} {command} " in readme or f"`{group} {command}`" in readme, command
+
+
+def test_the_readme_tells_every_command_of_an_agent(readme):
+    for name in cli.PLACES:
+        assert f"`{name} " in readme or f"`{name}`" in readme, name
 
 
 def test_the_readme_tells_every_target(readme):
