@@ -96,6 +96,10 @@ class Remote:
             raise
         return True
 
+    def call(self, method, path, body=None):
+        """The JSON that a path answers."""
+        return self._body(self._ask(method, path, body))
+
     def node(self, deadline=None):
         """Where the API lives."""
         if self._node is None:

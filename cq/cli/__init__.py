@@ -16,6 +16,7 @@ PLACES = {
     "drain": "cq.cli.state",
     "held": "cq.cli.held",
     "prompt": "cq.cli.prompt",
+    "auth": "cq.cli.auth",
     "doctor": "cq.cli.doctor",
     "completion": "cq.cli.completion",
 }

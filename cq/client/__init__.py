@@ -28,7 +28,7 @@ class Client:
     def __init__(self, addr=None, key=None, store=None, timeout=TIMEOUT, environ=os.environ):
         self.addr = (environ.get("CQ_ADDR", "") if addr is None else addr).strip()
         self._key = (environ.get("CQ_API_KEY", "") if key is None else key).strip()
-        self._where, self._environ, self._timeout = store, environ, timeout
+        self._where, self._environ, self.timeout = store, environ, timeout
         self._given = not (store is None or isinstance(store, str | os.PathLike))
         self._opened = store if self._given else None
         self._node = None
@@ -58,7 +58,7 @@ class Client:
             # HTTP costs as much to import as all the rest, and the local store needs none of it.
             from cq.remote import Remote
 
-            self._node = Remote(self.addr, self._key, self._timeout)
+            self._node = Remote(self.addr, self._key, self.timeout)
         return self._node
 
     @property
