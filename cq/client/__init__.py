@@ -7,7 +7,7 @@ import os
 from cq import record, safety, store
 from cq import unit as rules
 from cq.client.checks import check, listed
-from cq.client.merging import add_stats, merged
+from cq.client.merging import add_stats, merged, votes
 from cq.client.results import Drained, Found, Held, Proposed
 from cq.failures import CqError, Invalid, NoNode, NotFound, Refused, RemoteFailure, Unsafe
 
@@ -110,11 +110,7 @@ class Client:
 
         Raises Invalid, Unsafe and Refused; then nothing is kept.
         """
-        unit = self.candidate(*said, **more)
-        findings = safety.check(unit)
-        if refusals := safety.refusals(findings):
-            raise Unsafe(refusals)
-        return self._share(unit, findings)
+        return self._share(self.candidate(*said, **more))
 
     def candidate(
         self,
@@ -152,16 +148,19 @@ class Client:
             created_by=created_by,
         )
 
-    def _share(self, unit, findings):
+    def _share(self, unit):
         """Keep the unit, send it, let it go when the node has it: whatever ends this in between
         loses nothing, and a node knows the id when it comes again.
         """
+        findings = safety.check(unit)
+        if refusals := safety.refusals(findings):
+            raise Unsafe(refusals)
         if not self.addr:
-            self.store.add(unit)
+            self._keep(unit)
             return Proposed(unit, True, [], findings)
         warnings = []
         try:
-            self.store.add(unit)
+            self._keep(unit)
         except store.StoreError as fault:
             warnings.append(f"this machine's store fails: {fault}")
         kept = not warnings
@@ -169,7 +168,7 @@ class Client:
             sent = self.remote.propose(unit)
         except Refused:
             if kept:
-                self.store.delete(unit["id"])
+                self._let_go(unit["id"], unit["id"])
             raise
         except RemoteFailure as failure:
             if not kept:
@@ -180,8 +179,15 @@ class Client:
             self._let_go(unit["id"], sent["id"])
         return Proposed(sent, False, warnings, findings)
 
+    def _keep(self, unit):
+        try:
+            self.store.add(unit)
+        except store.Duplicate:
+            # A held candidate whose sending was broken off.
+            return
+
     def _let_go(self, id, given):
-        """The node has the unit, under the id that it gave."""
+        """The unit need not wait here; the node has it under the id that it gave, if it has it."""
         if given != id:
             self.store.note(SENT + id, given)
         try:
@@ -278,8 +284,8 @@ class Client:
                 break
             self._let_go(unit["id"], sent["id"])
             pushed += 1
-            if votes := _votes(unit):
-                warnings.append(f"{unit['id']} was sent; {votes} that were made here do not travel")
+            if lost := votes(unit):
+                warnings.append(f"{unit['id']} was sent; {lost} that were made here do not travel")
         told(pushed + refused, len(units))
         return Drained(pushed, refused, len(units) - pushed - refused, warnings)
 
@@ -305,14 +311,8 @@ class Client:
             raise NotFound(f"{unit_id} is not held; `cq held` lists what is")
         unit = units[unit_id]
         said = {**unit["insight"], **unit["context"], "domains": unit["domains"]}
-        proposed = self.propose(**said, extensions=unit.get("extensions"))
+        self.candidate(**said, extensions=unit.get("extensions"))
+        # Under its own id: if this is broken off and done again, the node knows it.
+        proposed = self._share(unit)
         self.store.release(unit_id)
         return proposed
-
-
-def _votes(unit):
-    """What a local unit has beside what a proposal carries, in words; empty if nothing."""
-    confirmations, flags = unit["evidence"]["confirmations"] - 1, len(unit["flags"])
-    told = [(confirmations, "confirmation"), (flags, "flag")]
-    counted = [f"{count} {word}{'s' * (count > 1)}" for count, word in told if count > 0]
-    return " and ".join(counted)

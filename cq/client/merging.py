@@ -65,3 +65,11 @@ def _section(there, name, warnings):
         return section
     warnings.append(f"{name} of the node cannot be read")
     return {}
+
+
+def votes(unit):
+    """What a local unit has beside what a proposal carries, in words; empty if nothing."""
+    confirmations, flags = unit["evidence"]["confirmations"] - 1, len(unit["flags"])
+    told = [(confirmations, "confirmation"), (flags, "flag")]
+    counted = [f"{count} {word}{'s' * (count > 1)}" for count, word in told if count > 0]
+    return " and ".join(counted)

@@ -347,7 +347,8 @@ def test_a_held_candidate_waits_until_a_person_sends_it(make, node):
     assert (held.unit["id"], held.why) == (unit["id"], "nobody could be asked")
     assert client.status()["held"] == 1
     assert client.waiting() == []
-    assert not client.send(unit["id"]).kept
+    sent = client.send(unit["id"])
+    assert (sent.kept, sent.unit["id"]) == (False, unit["id"])
     assert client.held() == []
     with pytest.raises(NotFound):
         client.release(unit["id"])
