@@ -58,24 +58,29 @@ def _look(options):
 def _store(made, given):
     try:
         path = store.place(given)
-        new = not path.exists()
+        new = isinstance(path, Path) and not path.exists()
         stats = made.store.stats()
     except store.StoreError as fault:
         yield Line("store", FAULT, str(fault), _store_remedy(fault))
         return
     holds = "made now" if new else f"{stats['total_count']} units"
-    yield Line("store", OK, f"{path}, {holds}")
-    if not os.access(path, os.W_OK):
-        yield Line("store", FAULT, f"{path} cannot be written", f"Run: chmod u+w {path}")
-    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
-        yield Line("store", HINT, f"others may read {path}", f"Run: chmod 600 {path}")
+    yield Line("store", OK, f"{made.store.name}, {holds}")
+    if isinstance(path, Path):
+        yield from _file(path)
     for warning in stats["warnings"]:
-        yield Line("store", FAULT, warning, f"Delete that row, or restore {path} from a backup.")
+        yield Line("store", FAULT, warning, "Delete that row, or restore the store from a backup.")
     waiting, held = len(made.waiting()), len(made.held())
     if waiting and made.addr:
         yield Line("waiting", HINT, f"{waiting} units wait to be sent", "Run: cq drain")
     if held:
         yield Line("held", HINT, f"{held} candidates wait for you", "Run: cq held review")
+
+
+def _file(path):
+    if not os.access(path, os.W_OK):
+        yield Line("store", FAULT, f"{path} cannot be written", f"Run: chmod u+w {path}")
+    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
+        yield Line("store", HINT, f"others may read {path}", f"Run: chmod 600 {path}")
 
 
 def _store_remedy(fault):

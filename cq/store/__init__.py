@@ -20,14 +20,24 @@ __all__ = [
 
 def open_store(where=None, environ=os.environ):
     """A store: at a path or URL if one is given, else where the variables say. Raises Unusable."""
-    from cq.store.sqlite import SqliteStore
+    found = place(where, environ)
+    if isinstance(found, Path):
+        from cq.store.sqlite import SqliteStore
 
-    return SqliteStore(place(where, environ))
+        return SqliteStore(found)
+    try:
+        from cq.store.postgres import PostgresStore
+    except ModuleNotFoundError as fault:
+        if fault.name != "psycopg":
+            raise
+        raise Unusable("a store in PostgreSQL needs psycopg: pip install 'cq[postgres]'") from None
+    return PostgresStore(found)
 
 
 def place(where=None, environ=os.environ):
-    """The path of the file: `where`, a path or URL, else CQ_LOCAL_DATABASE_URL, CQ_LOCAL_DB_PATH,
-    XDG_DATA_HOME/cq/local.db, ~/.local/share/cq/local.db. Raises Unusable.
+    """The path of the file, or a text, the URL of PostgreSQL: `where`, a path or URL, else
+    CQ_LOCAL_DATABASE_URL, CQ_LOCAL_DB_PATH, XDG_DATA_HOME/cq/local.db, ~/.local/share/cq/local.db.
+    Raises Unusable.
     """
     given = os.fspath(where) if where else ""
     given = given or environ.get("CQ_LOCAL_DATABASE_URL") or environ.get("CQ_LOCAL_DB_PATH")
@@ -38,8 +48,10 @@ def place(where=None, environ=os.environ):
     scheme, colon, rest = given.partition(":")
     if not (colon and scheme.isalnum() and len(scheme) > 1 and _is_url(scheme, rest)):
         return Path(given).expanduser()
+    if scheme.lower() in ("postgres", "postgresql"):
+        return given
     if scheme.lower() != "sqlite":
-        raise Unusable(f"a store of {scheme!r} is not known; sqlite:///path is")
+        raise Unusable(f"a store of {scheme!r} is not known; sqlite:///path and postgresql:// are")
     # Three slashes and a path are absolute, and so are four.
     path = unquote(rest.partition("?")[0].removeprefix("//"))
     path = f"/{path.lstrip('/')}" if path.startswith("/") else path

