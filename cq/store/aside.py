@@ -49,16 +49,26 @@ class Aside:
     @contextmanager
     def draining(self):
         """Hold the right to drain, which ends with the process whatever ends it. Raises Busy."""
-        import fcntl
-
         path = self._path.with_name(f"{self._path.name}.drain")
         with self._told():
             file = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
         try:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                _lock(file)
+            except OSError:
                 raise Busy("another process drains this store; it will be done soon") from None
             yield
         finally:
             os.close(file)
+
+
+def _lock(file):
+    """Lock an open file until it is closed. Raises OSError if another process has it."""
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
