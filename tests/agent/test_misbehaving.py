@@ -79,9 +79,9 @@ def order(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = []
 
-    def start(answer, **more):
+    def start(answer, timeout=30, **more):
         node = Misbehaving(answer, **more)
-        client = Client(node.addr, KEY, str(tmp_path / "local.db"), TIMEOUT, environ={})
+        client = Client(node.addr, KEY, str(tmp_path / "local.db"), timeout, environ={})
         made.extend([client.close, node.stop])
         return client, node
 
@@ -91,21 +91,21 @@ def order(tmp_path, monkeypatch):
 
 
 def in_time(call):
-    """What it gives or raises; a second of grace for a busy machine."""
+    """What it gives or raises; with grace for a busy machine, far from what a hang would take."""
     began = time.monotonic()
     try:
         return call()
     finally:
-        assert time.monotonic() - began < TIMEOUT + 2
+        assert time.monotonic() - began < TIMEOUT + 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*KEPT, *(f"discovery: {name}" for name in PROBES)])
 def test_a_node_without_an_answer_loses_nothing(order, tmp_path, name):
     if name in KEPT:
-        client, node = order(KEPT[name])
+        client, node = order(KEPT[name], TIMEOUT)
     else:
-        client, node = order(http(500), probe=PROBES[name.removeprefix("discovery: ")])
+        client, node = order(http(500), TIMEOUT, probe=PROBES[name.removeprefix("discovery: ")])
     proposed = in_time(lambda: client.propose(**SAID))
     assert proposed.kept
     assert "cq drain" in proposed.warnings[0]
