@@ -32,37 +32,32 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class _Timed(socket.socket):
-    """A socket whose reads and writes end at a deadline, not some seconds after the last byte."""
+class _Deadline:
+    """Reads and writes of a socket end at a deadline, not some seconds after the last byte."""
 
     deadline = None
 
-    def _left(self):
+    def due(self):
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
         self.settimeout(left)
 
     def recv_into(self, *args, **kwargs):
-        self._left()
+        self.due()
         return super().recv_into(*args, **kwargs)
 
     def sendall(self, *args, **kwargs):
-        self._left()
+        self.due()
         return super().sendall(*args, **kwargs)
 
 
-class _Secured(ssl.SSLSocket):
-    deadline = None
-    _left = _Timed._left
+class _Plain(_Deadline, socket.socket):
+    pass
 
-    def recv_into(self, *args, **kwargs):
-        self._left()
-        return super().recv_into(*args, **kwargs)
 
-    def sendall(self, *args, **kwargs):
-        self._left()
-        return super().sendall(*args, **kwargs)
+class _Secured(_Deadline, ssl.SSLSocket):
+    pass
 
 
 def _connected(place, deadline):
@@ -72,15 +67,15 @@ def _connected(place, deadline):
     for family, kind, protocol, _, address in socket.getaddrinfo(
         place.hostname, port, type=socket.SOCK_STREAM
     ):
-        line = _Timed(family, kind, protocol)
+        line = _Plain(family, kind, protocol)
         line.deadline = deadline
         try:
-            line._left()
+            line.due()
             line.connect(address)
             if place.scheme == "https":
                 context = ssl.create_default_context()
                 context.sslsocket_class = _Secured
-                line._left()
+                line.due()
                 line = context.wrap_socket(line, server_hostname=place.hostname)
                 line.deadline = deadline
             return line

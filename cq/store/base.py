@@ -8,6 +8,16 @@ from cq import unit as rules
 LIMIT, MOST, TAGS = 5, 500, 50
 
 
+class Closing:
+    """A store in a `with` is closed at its end."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
 class Found(NamedTuple):
     """Units, best first, and a line on each trouble that did not prevent an answer."""
 

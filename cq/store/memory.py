@@ -6,12 +6,12 @@ from collections import Counter
 from contextlib import contextmanager
 
 from cq import record
-from cq.store.base import Found, bounds, clean, ranked, statistics
+from cq.store.base import Closing, Found, bounds, clean, ranked, statistics
 from cq.store.failures import Busy, Closed, Duplicate, Missing
 from cq.store.text import words
 
 
-class MemoryStore:
+class MemoryStore(Closing):
     """Units in order of insertion. Copies go in and out. Safe across threads."""
 
     name = "memory"
@@ -20,12 +20,6 @@ class MemoryStore:
         self._lock, self._draining = threading.RLock(), threading.Lock()
         self._units, self._held, self._notes = {}, {}, {}
         self._closed = False
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def close(self):
         self._closed = True

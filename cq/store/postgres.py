@@ -8,7 +8,7 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from cq import VERSION, record
-from cq.store.base import Found, bounds, clean, ranked, statistics
+from cq.store.base import Closing, Found, bounds, clean, ranked, statistics
 from cq.store.failures import Busy, Closed, Duplicate, Missing, Unusable
 from cq.store.text import words
 
@@ -43,7 +43,7 @@ BY_WORDS = f"""
 """
 
 
-class PostgresStore:
+class PostgresStore(Closing):
     """One connection, one lock; connected anew after it broke. Safe across threads."""
 
     def __init__(self, url):
@@ -53,12 +53,6 @@ class PostgresStore:
         self._connection = None
         with self._reading() as connection:
             self.name = f"PostgreSQL at {connection.info.host}, {connection.info.dbname}"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def close(self):
         with self._lock:

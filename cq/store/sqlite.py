@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cq import VERSION, record
 from cq.store.aside import Aside
-from cq.store.base import Found, bounds, clean, ranked, statistics
+from cq.store.base import Closing, Found, bounds, clean, ranked, statistics
 from cq.store.failures import Closed, Duplicate, Missing, StoreError, Unusable
 from cq.store.text import expression, words
 
@@ -62,7 +62,7 @@ BY_WORDS = (
 )
 
 
-class SqliteStore(Aside):
+class SqliteStore(Closing, Aside):
     """One connection, one lock. Safe across threads, and across processes by the file's locks."""
 
     def __init__(self, path):
@@ -71,12 +71,6 @@ class SqliteStore(Aside):
         self._lock = threading.RLock()
         with self._told():
             self._connection = self._connect()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
 
     def close(self):
         with self._lock:
