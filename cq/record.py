@@ -11,6 +11,7 @@ from cq import unit as rules
 TIMES = ("first_observed", "last_confirmed")
 # RFC 3339 with any number of digits; Python reads six.
 _FRACTION = re.compile(r"(\.\d{1,6})\d*")
+_KINDS = {str: "text", list: "list", dict: "object"}
 
 
 class Asked(NamedTuple):
@@ -44,7 +45,7 @@ def complete(raw):
         isinstance(insight.get(name), str) for name in ("summary", "detail", "action")
     ):
         raise ValueError("insight needs summary, detail and action")
-    context = _part(raw, "context")
+    context = _member(raw, "context", dict)
     unit = {
         **raw,
         "version": raw.get("version") or 1,
@@ -53,12 +54,13 @@ def complete(raw):
             **context,
             "languages": _strings(context, "languages"),
             "frameworks": _strings(context, "frameworks"),
-            "pattern": context.get("pattern") or "",
+            "pattern": _member(context, "pattern", str),
         },
-        "evidence": _evidence(_part(raw, "evidence")),
-        "tier": raw.get("tier") or "local",
-        "created_by": raw.get("created_by") or "",
-        "flags": [_flag(flag) for flag in raw.get("flags") or []],
+        "evidence": _evidence(_member(raw, "evidence", dict)),
+        "tier": _member(raw, "tier", str) or "local",
+        "created_by": _member(raw, "created_by", str),
+        "extensions": _member(raw, "extensions", dict),
+        "flags": [_flag(flag) for flag in _member(raw, "flags", list)],
     }
     if not unit["domains"]:
         raise ValueError("domains are missing")
@@ -68,16 +70,17 @@ def complete(raw):
     return unit
 
 
-def _part(raw, name):
-    part = raw.get(name) or {}
-    if not isinstance(part, dict):
-        raise ValueError(f"{name} is no object")
-    return part
+def _member(raw, name, kind):
+    """The member; an empty one of its kind where it is null or not there. Raises ValueError."""
+    value = raw.get(name) or kind()
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} is no {_KINDS[kind]}")
+    return value
 
 
 def _strings(raw, name):
-    items = raw.get(name) or []
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+    items = _member(raw, name, list)
+    if not all(isinstance(item, str) for item in items):
         raise ValueError(f"{name} is no list of texts")
     return list(items)
 
@@ -93,7 +96,7 @@ def _evidence(raw):
         number = evidence[name]
         if isinstance(number, bool) or not isinstance(number, int | float):
             raise ValueError(f"{name} is no number: {value!r:.40}")
-        if not rules.finite(number):
+        if not _finite(number):
             raise ValueError(f"{name} is not finite")
     for name in TIMES:
         if evidence.get(name):
@@ -101,6 +104,14 @@ def _evidence(raw):
         else:
             evidence.pop(name, None)
     return evidence
+
+
+def _finite(number):
+    try:
+        return rules.finite(float(number))
+    except OverflowError:
+        # JSON has whole numbers that no double holds.
+        return False
 
 
 def _flag(raw):
@@ -116,8 +127,12 @@ def moment(text):
     """A time of RFC 3339 as UTC with `Z`; one without an offset is UTC. Raises ValueError."""
     if not isinstance(text, str):
         raise ValueError("a time is no text")
-    read = datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
-    return _text(read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC))
+    # `t` and `z` are as good as `T` and `Z` to RFC 3339, and not to Python.
+    read = datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip().upper()))
+    try:
+        return _text(read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC))
+    except OverflowError:
+        raise ValueError(f"a time before the first year or after the last: {text:.40}") from None
 
 
 def make(
@@ -208,12 +223,13 @@ def score(unit, asked):
 
 def rank(units, asked, limit):
     """The best of these units, best first; of equals the newer, and then the greater id."""
-    units = sorted(
-        units,
-        key=lambda unit: (unit["evidence"].get("first_observed", ""), unit["id"]),
-        reverse=True,
-    )
+    units = sorted(units, key=lambda unit: (_seen(unit), unit["id"]), reverse=True)
     return sorted(units, key=lambda unit: -score(unit, asked))[:limit]
+
+
+def _seen(unit):
+    """When it was first observed, as text in the order of time: `Z` would sort after a fraction."""
+    return unit["evidence"].get("first_observed", "").removesuffix("Z")
 
 
 def buckets(confidences):

@@ -1,6 +1,7 @@
 """The units on an agent's machine: `open_store` gives a store of the place that is configured."""
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,6 +18,9 @@ __all__ = [
     "place",
 ]
 
+# One letter is a drive. With a driver it is a scheme too, and as a path would show its password.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+")
+
 
 def open_store(where=None, environ=os.environ):
     """A store: at a path or URL if one is given, else where the variables say. Raises Unusable."""
@@ -24,6 +28,8 @@ def open_store(where=None, environ=os.environ):
     if isinstance(found, Path):
         from cq.store.sqlite import SqliteStore
 
+        if "\0" in str(found):
+            raise Unusable("the path of a store may not hold NUL")
         return SqliteStore(found)
     try:
         from cq.store.postgres import PostgresStore
@@ -43,11 +49,11 @@ def place(where=None, environ=os.environ):
     given = given or environ.get("CQ_LOCAL_DATABASE_URL") or environ.get("CQ_LOCAL_DB_PATH")
     if not given:
         data = environ.get("XDG_DATA_HOME", "")
-        base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
+        base = Path(data) if data.startswith("/") else _at_home("~/.local/share")
         return base / "cq" / "local.db"
     scheme, colon, rest = given.partition(":")
-    if not (colon and scheme.isalnum() and len(scheme) > 1 and _is_url(scheme, rest)):
-        return Path(given).expanduser()
+    if not (colon and _SCHEME.fullmatch(scheme) and _is_url(scheme, rest)):
+        return _at_home(given)
     if scheme.lower() in ("postgres", "postgresql"):
         return given
     if scheme.lower() != "sqlite":
@@ -58,6 +64,13 @@ def place(where=None, environ=os.environ):
     if path.strip("/") == "":
         raise Unusable("CQ_LOCAL_DATABASE_URL names no file; sqlite:///path does")
     return Path(path)
+
+
+def _at_home(path):
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise Unusable(f"{path}: no such home; CQ_LOCAL_DB_PATH sets another place") from None
 
 
 def _is_url(scheme, rest):

@@ -40,15 +40,18 @@ class MemoryStore(Closing):
             return copy.deepcopy(list(self._units.values()))
 
     def add(self, unit):
-        unit = clean(unit)
-        with self._open():
-            if unit["id"] in self._units:
-                raise Duplicate(f"{unit['id']} is there already")
-            self._units[unit["id"]] = copy.deepcopy(unit)
+        self.add_all([unit])
 
     def add_all(self, units):
-        for unit in units:
-            self.add(unit)
+        """Add these: all, or none. Raises Duplicate."""
+        units = [copy.deepcopy(clean(unit)) for unit in units]
+        with self._open():
+            ids = {*self._units}
+            for unit in units:
+                if unit["id"] in ids:
+                    raise Duplicate(f"{unit['id']} is there already")
+                ids.add(unit["id"])
+            self._units |= {unit["id"]: unit for unit in units}
 
     def update(self, unit):
         self.change(unit["id"], lambda _: unit)
@@ -68,12 +71,15 @@ class MemoryStore(Closing):
                 raise Missing(f"{id} is not in this store")
 
     def find(self, asked, question="", limit=5):
+        """`Found`: units that share a tag, and those found by the words of a question."""
         limit = bounds(asked, limit)
         wanted = {word.casefold() for word in words(question)}
         counted = []
         for unit in self.all():
-            said = {word.casefold() for word in words(" ".join(unit["insight"].values()))}
-            counted.append((len(wanted & said), unit))
+            texts = [unit["insight"][name] for name in ("summary", "detail", "action")]
+            said = {word.casefold() for word in words(" ".join(texts))}
+            if wanted & said or {*unit["domains"]} & {*asked.domains}:
+                counted.append((len(wanted & said), unit))
         counted.sort(key=lambda each: -each[0])
         by_words = [unit["id"] for count, unit in counted if count]
         return Found(ranked((unit for _, unit in counted), asked, limit, by_words), [])
@@ -89,8 +95,9 @@ class MemoryStore(Closing):
 
     def hold(self, unit, why):
         """Keep a candidate, with a reason, apart from the units."""
+        unit = copy.deepcopy(record.complete(unit))
         with self._open():
-            self._held[unit["id"]] = (record.complete(unit), why, record.now())
+            self._held[unit["id"]] = (unit, why, record.now())
 
     def held(self):
         """[(unit, why, at)], oldest first."""
@@ -115,8 +122,9 @@ class MemoryStore(Closing):
     @contextmanager
     def draining(self):
         """Hold the right to drain. Raises Busy."""
-        if not self._draining.acquire(blocking=False):
-            raise Busy("this store is being drained")
+        with self._open():
+            if not self._draining.acquire(blocking=False):
+                raise Busy("this store is being drained")
         try:
             yield
         finally:

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 
 from cq import VERSION, record
 from cq.store.base import Closing, Found, bounds, clean, ranked, statistics
-from cq.store.failures import Busy, Closed, Duplicate, Missing, Unusable
+from cq.store.failures import Busy, Closed, Duplicate, Missing, StoreError, Unusable
 from cq.store.text import words
 
 WRITER = f"cq/{VERSION} postgres python/{sys.version.split()[0]}"
@@ -93,12 +93,16 @@ class PostgresStore(Closing):
                 )
 
     def get(self, id):
-        """The unit, or None."""
+        """The unit, or None. Raises StoreError if what is stored is none."""
         with self._reading() as connection:
-            row = connection.execute(
-                "SELECT data FROM knowledge_units WHERE id = %s", [id]
-            ).fetchone()
+            return self._one(connection, "SELECT data FROM knowledge_units WHERE id = %s", id)
+
+    def _one(self, connection, statement, id):
+        row = connection.execute(statement, [id]).fetchone()
+        try:
             return row and record.complete(row[0])
+        except ValueError as fault:
+            raise StoreError(f"the row of {id} cannot be read: {fault}") from None
 
     def all(self):
         """Every unit in order of insertion; rows that cannot be read are left out."""
@@ -137,12 +141,11 @@ class PostgresStore(Closing):
     def change(self, id, function):
         """The unit as `function` makes it of what it was, in one transaction. Raises Missing."""
         with self._writing() as connection:
-            row = connection.execute(
-                "SELECT data FROM knowledge_units WHERE id = %s FOR UPDATE", [id]
-            ).fetchone()
-            if row is None:
+            locked = "SELECT data FROM knowledge_units WHERE id = %s FOR UPDATE"
+            before = self._one(connection, locked, id)
+            if before is None:
                 raise Missing(f"{id} is not in this store")
-            unit = clean(function(record.complete(row[0])))
+            unit = clean(function(before))
             connection.execute(
                 "UPDATE knowledge_units SET data = %s WHERE id = %s", [Jsonb(unit), id]
             )
@@ -164,7 +167,7 @@ class PostgresStore(Closing):
         with self._reading() as connection:
             rows = {}
             if asked.domains:
-                tags = [list(asked.domains), CANDIDATES]
+                tags = [list(asked.domains), max(CANDIDATES, limit)]
                 rows = dict(connection.execute(BY_DOMAIN, tags).fetchall())
             by_words = []
             if wanted:
@@ -226,9 +229,9 @@ class PostgresStore(Closing):
         """Hold the right to drain, which ends with the connection. Raises Busy."""
         with self._reading():
             own = psycopg.connect(self._url, autocommit=True)
+            (took,) = own.execute("SELECT pg_try_advisory_lock(%s)", [DRAINING]).fetchone()
         try:
-            took = own.execute("SELECT pg_try_advisory_lock(%s)", [DRAINING]).fetchone()
-            if not took[0]:
+            if not took:
                 raise Busy("another process drains this store; it will be done soon")
             yield
         finally:

@@ -34,17 +34,22 @@ CREATE TABLE IF NOT EXISTS cq_held (
     id TEXT PRIMARY KEY, data TEXT NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS cq_notes (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
-# A file from before there was a full text gets one.
+# A full text that has not one row a unit is made anew; a unit that cannot be read has an empty one.
 FILL = """
+DELETE FROM knowledge_units_fts;
 INSERT INTO knowledge_units_fts (rowid, id, summary, detail, action)
-    SELECT rowid, id, data ->> '$.insight.summary', data ->> '$.insight.detail',
-        data ->> '$.insight.action'
-    FROM knowledge_units
-    WHERE json_valid(data) AND NOT EXISTS (SELECT 1 FROM knowledge_units_fts);
+    SELECT rowid, id, said ->> '$.summary', said ->> '$.detail', said ->> '$.action' FROM (
+        SELECT rowid, id, CASE WHEN json_valid(data) THEN data -> '$.insight' END AS said
+        FROM knowledge_units);
 """
+# The second table is the full text's own, and counts it without reading it.
+FULL = """SELECT (SELECT count(*) FROM knowledge_units) =
+    (SELECT count(*) FROM knowledge_units_fts_docsize)"""
 OURS = "SELECT count(*) FROM sqlite_master WHERE name IN ('knowledge_units_fts', 'cq_notes')"
 FTS = "INSERT INTO knowledge_units_fts (rowid, id, summary, detail, action) VALUES (?, ?, ?, ?, ?)"
 DOMAINS = "INSERT OR IGNORE INTO knowledge_unit_domains (unit_id, domain) VALUES (?, ?)"
+# Codes of a file, or of its side files, that this process cannot write or make.
+UNWRITABLE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 # More ids than this in one statement some builds of SQLite refuse.
 AT_ONCE = 500
 # So many units are ranked: those that share the most tags, the newest first.
@@ -79,24 +84,38 @@ class SqliteStore(Closing, Aside):
                 self._connection = None
 
     def _connect(self):
-        folder = self._path.parent
-        new = not self._path.exists()
-        if not folder.is_dir():
-            folder.mkdir(mode=0o700, parents=True)
-        if new:
+        # Another process may be at its first opening too.
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self._path.exists():
             # Nobody else's to read from its first byte on.
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        try:
+            return self._prepared(self._path)
+        except sqlite3.OperationalError as fault:
+            file = self._path.resolve()
+            wal = file.with_name(f"{file.name}-wal")
+            pending = wal.exists() and wal.stat().st_size
+            if fault.sqlite_errorcode & 0xFF not in UNWRITABLE or pending:
+                raise
+            # As on read-only media: where WAL's side files cannot be made, nobody writes.
+            return self._prepared(f"{file.as_uri()}?mode=ro&immutable=1", fixed=True)
+
+    def _prepared(self, where, fixed=False):
+        """A connection; `where` is a URI of a file that is `fixed`, else a path."""
         connection = sqlite3.connect(
-            self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            where, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=fixed
         )
         try:
             connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            if fixed:
+                connection.execute("SELECT 1 FROM knowledge_units LIMIT 1")
+                return connection
             if connection.execute(OURS).fetchone() != (2,):
                 _patiently(connection, "PRAGMA journal_mode=WAL")
-                connection.execute("PRAGMA synchronous=NORMAL")
-                connection.executescript(f"BEGIN IMMEDIATE; {TABLES} {FILL} COMMIT;")
-            else:
-                connection.execute("PRAGMA synchronous=NORMAL")
+                connection.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT;")
+            if connection.execute(FULL).fetchone() == (False,):
+                connection.executescript(f"BEGIN IMMEDIATE; {FILL} COMMIT;")
         except BaseException:
             connection.close()
             raise
@@ -236,7 +255,7 @@ class SqliteStore(Closing, Aside):
             rows = []
             if asked.domains:
                 marks = ",".join("?" * len(asked.domains))
-                statement = BY_DOMAIN.format(marks=marks, most=CANDIDATES)
+                statement = BY_DOMAIN.format(marks=marks, most=max(CANDIDATES, limit))
                 rows = connection.execute(statement, asked.domains).fetchall()
             missing = list({*by_tags, *by_words} - {id for id, _ in rows})
             for start in range(0, len(missing), AT_ONCE):

