@@ -9,7 +9,7 @@ from flask import current_app, g, request
 
 from auth.keys import Owners, from_key, key_hash, key_token, new_key, parse_ttl
 from auth.passwords import hash_password, log_in
-from auth.sessions import from_session, jwt, sign_in, token_for
+from auth.sessions import from_session, jwt, sign_in, sign_out, token_for
 from errors import Forbidden, TooMany, Unauthorized, Unavailable
 from rates import Rates
 
@@ -26,6 +26,7 @@ __all__ = [
     "reader",
     "session_required",
     "sign_in",
+    "sign_out",
     "token_for",
 ]
 

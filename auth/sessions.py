@@ -1,5 +1,7 @@
 """Reviewers' sessions: a JWT as a bearer token, or in the page's cookie."""
 
+from datetime import UTC, datetime
+
 from flask import current_app, jsonify, request
 from flask_jwt_extended import (
     JWTManager,
@@ -13,7 +15,7 @@ from flask_jwt_extended.exceptions import CSRFError, JWTExtendedException
 from jwt.exceptions import PyJWTError
 
 from errors import Forbidden, Unauthorized
-from models import Actor, User, db
+from models import Actor, EndedSession, User, db
 
 jwt = JWTManager()
 
@@ -37,15 +39,31 @@ def sign_in(user, page):
     return response
 
 
+def sign_out(everywhere):
+    """End the session of this request, or all of its person's; a cookie of none is just dropped.
+
+    U's tokens have no id, so all end at once. Raises Unauthorized for a bearer token
+    that is none.
+    """
+    try:
+        actor = from_session()
+    except (Unauthorized, Forbidden):
+        if "Authorization" in request.headers:
+            raise
+        return
+    claims = get_jwt()
+    if everywhere or not claims.get("jti"):
+        User.change(actor.name)
+    else:
+        EndedSession.end(claims["jti"], datetime.fromtimestamp(claims["exp"], UTC))
+
+
 @jwt.user_lookup_loader
 def _person(_, claims):
     """The token's user, if the token still stands for one; U's tokens carry no `sv` claim."""
     if "exp" not in claims or "iat" not in claims:
         return None
-    user = User.named(claims["sub"])
-    if user is None or user.disabled_at or user.session_version != claims.get("sv", 0):
-        return None
-    return user
+    return User.of_session(claims["sub"], claims.get("sv", 0), claims.get("jti"))
 
 
 def from_session():

@@ -4,6 +4,7 @@ The document is kept for a day, its absence for five minutes. It may not lead fr
 nor from an unprotected address to another host.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,11 +18,13 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from cq import transport
 from cq.failures import BadAddress, DiscoveryFailed
 
-PLACE = "/.well-known/cq-node.json"
+PLACE, DEFAULT = "/.well-known/cq-node.json", "/api/v1"
 KEPT, ABSENT_KEPT = 24 * 3600, 300
 REDIRECTS = 3
 ATTEMPTS, PAUSE = 2, 0.2
 _HOST = re.compile(r"[A-Za-z0-9._:-]+")
+# No space, no control, nothing but ASCII; and no question or fragment, not even an empty one.
+_WRITTEN = re.compile(r"[!-~]+")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -44,11 +47,15 @@ def address(text):
         host
         and place.scheme in ("http", "https")
         and _HOST.fullmatch(host)
-        and not (place.query or place.fragment or place.username)
+        and _WRITTEN.fullmatch(text)
+        and not {*"?#"} & {*text}
+        and "@" not in place.netloc
     )
     if not usable:
+        # What stands before an @ may be a password.
+        shown = text.rpartition("@")[2][:80]
         raise BadAddress(
-            f"{text[:80]!r} is no address of a node; CQ_ADDR takes one such as http://localhost:3000"
+            f"{shown!r} is no address of a node; CQ_ADDR takes one such as http://localhost:3000"
         )
     return text
 
@@ -72,19 +79,19 @@ def find(addr, deadline, folder=None, refresh=False, send=transport.send):
         known = _kept(addr, kept)
         if known:
             return known
-    raw, absent = _probe(addr, deadline, send)
-    document = None if absent else raw
-    node = _node(addr, document)
+    raw = _probe(addr, deadline, send)
+    node = _node(addr, raw)
     if kept:
-        _keep(kept, addr, document)
+        _keep(kept, raw or _absent(addr))
     return node
 
 
 def forget(addr, folder=None):
-    """Ask anew next time."""
+    """Ask anew next time, as far as the folder may be written."""
     kept = _file(address(addr), folder)
     if kept:
-        kept.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            kept.unlink()
 
 
 def _file(addr, folder):
@@ -95,35 +102,41 @@ def _kept(addr, path):
     """What the file says, if it is young and right; anything else is as if there were none."""
     try:
         age = time.time() - path.stat().st_mtime
-        raw = path.read_bytes()
-        absent = raw == _absent(addr)
-        if not 0 <= age < (ABSENT_KEPT if absent else KEPT):
+        if not 0 <= age < KEPT:
             return None
-        return _node(addr, None if absent else raw)
+        node = _node(addr, path.read_bytes())
     except (OSError, DiscoveryFailed):
         return None
+    # Upstream's clients keep the defaults as if the node had said them: a document that says no
+    # more counts as absent, whoever kept it.
+    absent = node == Node(f"{addr}{DEFAULT}", "")
+    return node if age < ABSENT_KEPT or not absent else None
 
 
 def _absent(addr):
     """What is kept of a node without a document: the defaults, as upstream keeps them."""
-    document = {"version": 1, "api_base_url": f"{addr}/api/v1", "api_version": "v1"}
+    document = {"version": 1, "api_base_url": f"{addr}{DEFAULT}", "api_version": "v1"}
     return json.dumps(document).encode()
 
 
-def _keep(path, addr, document):
+def _keep(path, raw):
     """Write whole, or not at all: a cache that fails costs a probe, no answer."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file, name = tempfile.mkstemp(prefix="tmp-", suffix=".json", dir=path.parent)
-        with os.fdopen(file, "wb") as writing:
-            writing.write(_absent(addr) if document is None else document)
-        os.replace(name, path)
     except OSError:
         return
+    try:
+        with os.fdopen(file, "wb") as writing:
+            writing.write(raw)
+        os.replace(name, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
 
 
 def _probe(addr, deadline, send):
-    """(body, whether there is no document)."""
+    """The document's bytes, or None where there is none."""
     url, redirects, attempt = f"{addr}{PLACE}", 0, 1
     while True:
         try:
@@ -131,6 +144,8 @@ def _probe(addr, deadline, send):
                 "GET", url, {"Accept": "application/json"}, None, deadline, transport.FAULTS
             )
         except transport.Unreachable as fault:
+            if fault.kind == "huge":
+                raise DiscoveryFailed(f"{url} is no document of a node: {fault}") from fault
             trouble = DiscoveryFailed(f"the node cannot be reached: {fault}")
         else:
             if answer.status in (301, 302, 303, 307, 308) and redirects < REDIRECTS:
@@ -138,9 +153,9 @@ def _probe(addr, deadline, send):
                 url = _moved(addr, url, answer)
                 continue
             if answer.status == 404:
-                return None, True
+                return None
             if answer.status == 200:
-                return _json(answer, url), False
+                return _json(answer, url)
             trouble = DiscoveryFailed(
                 f"the node answers {answer.status} when asked where its API is", answer.status
             )
@@ -153,9 +168,16 @@ def _probe(addr, deadline, send):
 
 
 def _moved(addr, url, answer):
-    to = urljoin(url, answer.headers.get("Location") or "")
-    if _origin(to) != _origin(addr):
-        raise DiscoveryFailed(f"{addr} sends to {to[:80]}: set CQ_ADDR to where the node is")
+    location = answer.headers.get("Location") or ""
+    try:
+        to = urljoin(url, location)
+        same = _origin(to) == _origin(addr)
+    except ValueError:
+        to, same = location, False
+    if not same or not _WRITTEN.fullmatch(to):
+        raise DiscoveryFailed(
+            f"{addr} sends to {to[:80]!r}: if the node is there, set CQ_ADDR to that"
+        )
     return to
 
 
@@ -177,7 +199,7 @@ def _json(answer, url):
 def _node(addr, raw):
     """What a document says. Raises DiscoveryFailed."""
     if raw is None:
-        return Node(f"{addr}/api/v1", "")
+        return Node(f"{addr}{DEFAULT}", "")
     try:
         document = json.loads(raw)
         if not isinstance(document, dict):

@@ -6,7 +6,7 @@ Models change rows and never commit; views do, once, last. They know no request.
 from models.base import PEOPLE, UNITS, VECTORS, Change, db, now, write
 from models.history import Event, Revision
 from models.marks import Flag, UnitDomain, Vote
-from models.people import Actor, ApiKey, User
+from models.people import Actor, ApiKey, EndedSession, User
 from models.unit import LIVE, Unit
 from models.vectors import Vector
 
@@ -18,6 +18,7 @@ __all__ = [
     "Actor",
     "ApiKey",
     "Change",
+    "EndedSession",
     "Event",
     "Flag",
     "Revision",

@@ -49,6 +49,13 @@ class User(db.Model):
         return db.session.scalar(select(cls).where(cls.username == username))
 
     @classmethod
+    def of_session(cls, username, version, session_id):
+        """Whom a token stands for: None once the account or the session has ended."""
+        ended = exists().where(EndedSession.id == session_id)
+        holds = (cls.disabled_at.is_(None), cls.session_version == version, ~ended)
+        return db.session.scalar(select(cls).where(cls.username == username, *holds))
+
+    @classmethod
     def find(cls, username):
         user = cls.named(username)
         if user is None:
@@ -136,6 +143,22 @@ class User(db.Model):
             "disabled": self.disabled_at is not None,
             "created_at": offset(self.created_at),
         }
+
+
+class EndedSession(db.Model):
+    """A session that its person ended before its time: its token's `jti`, until it ends anyway."""
+
+    __tablename__ = "ended_sessions"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[str]
+
+    @classmethod
+    def end(cls, session_id, until):
+        """`until` is a datetime. Lets go of those that have ended by themselves."""
+        write(PEOPLE)
+        db.session.execute(delete(cls).where(cls.until < now()))
+        db.session.merge(cls(id=session_id, until=iso(until)))
 
 
 class ApiKey(db.Model):

@@ -6,6 +6,7 @@ from flask_jwt_extended import unset_jwt_cookies
 import auth
 import routes
 import schemas
+from models import db
 
 bp = routes.Blueprint("auth", "/auth")
 
@@ -22,9 +23,13 @@ def login(username, password, session):
 
 @bp.post("/logout")
 @auth.anybody
+@bp.query(schemas.SignOut)
 @bp.answers(200, schemas.Message)
-def logout():
-    """Forget the page's cookie. A bearer token lives until its end: who holds it drops it."""
+@bp.refuses(401)
+def logout(all_devices):
+    """End the session, whether a cookie or a bearer token holds it; `all_devices` ends them all."""
+    auth.sign_out(all_devices)
+    db.session.commit()
     response = jsonify(message="Signed out.")
     unset_jwt_cookies(response)
     return response

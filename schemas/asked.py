@@ -67,6 +67,10 @@ class Login(wire.Wire):
     session = wire.Switch(load_default=False)
 
 
+class SignOut(wire.Wire):
+    all_devices = wire.Switch(load_default=False)
+
+
 class NewUser(wire.Wire):
     username = Username(required=True)
     password = wire.Text(required=True)

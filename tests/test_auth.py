@@ -505,6 +505,41 @@ def test_signing_out_takes_the_cookies(page):
     assert client.post("/api/v1/auth/logout").status_code == 200
 
 
+def test_signing_out_ends_the_session_and_no_other(page, call):
+    client, _ = page
+    cookie = client.get_cookie("access_token_cookie", path="/api/").value
+    tokens = [
+        client.post("/api/v1/auth/login", json={"username": "rita", "password": PASSWORD}).json[
+            "token"
+        ]
+        for _ in range(2)
+    ]
+    assert client.post("/api/v1/auth/logout", headers=csrf(client)).status_code == 200
+    client.set_cookie("access_token_cookie", cookie, path="/api/")
+    assert client.get("/api/v1/users/me").status_code == 401
+
+    def status(method, path, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        return client.open(f"/api/v1{path}", method=method, headers=headers).status_code
+
+    assert status("POST", "/auth/logout", tokens[0]) == 200
+    assert status("GET", "/users/me", tokens[0]) == 401
+    assert status("POST", "/auth/logout", tokens[0]) == 401
+    assert status("GET", "/users/me", tokens[1]) == 200
+
+
+def test_signing_out_on_all_devices_ends_all_sessions_of_that_person(page, call):
+    client, _ = page
+    login = {"username": "rita", "password": PASSWORD}
+    tokens = [client.post("/api/v1/auth/login", json=login).json["token"] for _ in range(2)]
+    headers = [{"Authorization": f"Bearer {token}"} for token in tokens]
+    done = client.post("/api/v1/auth/logout?all_devices=true", headers=headers[0])
+    assert done.status_code == 200
+    for each in (*headers, {}):
+        assert client.get("/api/v1/users/me", headers=each).status_code == 401
+    assert call("GET", "/users/me", user="ada").status_code == 200
+
+
 def test_an_old_page_session_ends(page, call):
     client, _ = page
     token = client.get_cookie("access_token_cookie", path="/api/").value

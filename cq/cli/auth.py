@@ -6,7 +6,7 @@ import click
 
 from cq import account, credentials
 from cq.cli.shared import JSON, connected, line, show
-from cq.failures import NoNode
+from cq.failures import CqError, NoNode, RemoteFailure
 
 
 @click.group()
@@ -15,27 +15,94 @@ def auth():
 
 
 @auth.command()
-@click.option("--user", help="Your name there; asked for if it is missing.")
-@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @connected
-def login(client, user, password_stdin):
-    """Sign in with a name and a password."""
-    if not client.addr:
-        raise NoNode("no node to sign in to: set CQ_ADDR or give --addr")
-    user = user or click.prompt("User", err=True)
-    if password_stdin:
-        password = sys.stdin.readline().rstrip("\n")
-    else:
-        password = click.prompt("Password", hide_input=True, err=True)
-    session = account.sign_in(client.addr, user.strip(), password, client.timeout)
-    click.echo(f"Signed in as {line(session.username)}")
+def providers(client):
+    """By whom the node signs people in, beside a name and a password; a name a line."""
+    found = account.providers(_node(client), client.timeout)
+    for name in found:
+        click.echo(line(name))
+    if not found:
+        click.echo("It takes a name and a password: `cq auth login`.", err=True)
 
 
 @auth.command()
-def logout():
+@click.argument("provider", required=False)
+@click.option("--user", help="Your name there; asked for if it is missing.")
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@connected
+def login(client, provider, user, password_stdin):
+    """Sign in with a name and a password, or on the page of a PROVIDER that the node offers."""
+    addr = _node(client)
+    if provider is not None:
+        if user or password_stdin:
+            raise click.UsageError("a provider's page asks for name and password itself")
+        if not provider.strip():
+            raise click.UsageError("the provider has no name; `cq auth providers` lists them")
+        session = account.sign_in_by(addr, provider, client.timeout, _open, _choose)
+    else:
+        user = user or click.prompt("User", err=True)
+        if password_stdin:
+            password = sys.stdin.readline().rstrip("\n")
+        else:
+            password = click.prompt("Password", hide_input=True, err=True)
+        session = account.sign_in(addr, user.strip(), password, client.timeout)
+    click.echo(f"Signed in as {line(session.username)}")
+
+
+def _node(client):
+    if not client.addr:
+        raise NoNode("no node to sign in to: set CQ_ADDR or give --addr")
+    return client.addr
+
+
+def _open(url):
+    click.echo(f"Sign in on this page:\n\n  {url}\n")
+    _entered("Press Enter to open it in the browser")
+    if click.launch(url):
+        click.echo("Couldn't open browser; open the page yourself, on this machine.")
+
+
+def _choose(why, suggestions):
+    if why:
+        click.echo(line(why))
+    if suggestions:
+        click.echo(f"Free: {line(', '.join(suggestions))}")
+    return _entered("Choose a username")
+
+
+def _entered(what):
+    """A line of the terminal. Raises SignInFailed at its end."""
+    try:
+        return click.prompt(what, default="", show_default=False)
+    except click.Abort:
+        raise account.SignInFailed("cancelled: nobody is signed in") from None
+
+
+@auth.command()
+@click.option("--revoke", is_flag=True, help="End the session at the node, too.")
+@click.option("--all-devices", is_flag=True, help="With --revoke: end those on all your devices.")
+@connected
+def logout(client, revoke, all_devices):
     """Forget the session on this machine. At the node it ends by itself within a day."""
-    gone = credentials.delete()
-    click.echo("Signed out." if gone else "Signed out already.")
+    if all_devices and not revoke:
+        raise click.UsageError("--all-devices goes with --revoke")
+    if not revoke:
+        return click.echo("Signed out." if credentials.delete() else "Signed out already.")
+    try:
+        outcome = account.sign_out(client.addr, client.timeout, all_devices)
+    except RemoteFailure as failure:
+        raise CqError(
+            f"{failure}; you are still signed in. Without --revoke this machine alone forgets it"
+        ) from failure
+    return click.echo(_OUTCOMES[outcome])
+
+
+_OUTCOMES = {
+    "revoked": "Signed out, here and at the node.",
+    "absent": "Signed out already.",
+    "ended": "Signed out. The node knew the session no more, so that could not be confirmed.",
+    "unsupported": "Signed out here. This node ends no sessions: there it ends when it expires.",
+}
 
 
 @auth.command()

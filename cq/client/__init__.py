@@ -92,6 +92,7 @@ class Client:
                 warnings,
             )
             if there:
+                warnings += there["warnings"]
                 scores, mode = there["scores"], there["mode"]
                 found = merged(here.units, there["units"], asked, q, scores, mode)
                 return Found(found[:limit], "local+remote", warnings, mode)

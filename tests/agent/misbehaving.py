@@ -1,11 +1,33 @@
 """A node that misbehaves on order: a listening server whose answers are bytes of the test's choice."""
 
+import contextlib
 import json
+import re
 import socket
+import ssl
 import struct
 import threading
 import time
 
+# A certificate of 127.0.0.1 and localhost that signs itself, and its key, which protects nothing.
+CERTIFICATE = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg0/OMeNOrP486B6/m
+FaEnEdUFcvH3MOnzvsitZf/KwcShRANCAASwFTTAuR9H5ZGvIRT0hOAzVvYNb6KA
+qCf8X4xdXISP5x075w65EHETEmU95GNZK/9DNb5s8/mKvdCIn8uVetq8
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUbTA+Ha5aKeg2oASiW+3ocSR7Qp0wCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTIwMTAxNDYyOFoYDzIxMjYxMTA3
+MDE0NjI4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASwFTTAuR9H5ZGvIRT0hOAzVvYNb6KAqCf8X4xdXISP5x075w65EHET
+EmU95GNZK/9DNb5s8/mKvdCIn8uVetq8o28wbTAdBgNVHQ4EFgQUFegRVhQPXeKJ
+cw5ZzLCuds5jiTMwHwYDVR0jBBgwFoAUFegRVhQPXeKJcw5ZzLCuds5jiTMwGgYD
+VR0RBBMwEYIJbG9jYWxob3N0hwR/AAABMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZI
+zj0EAwIDSAAwRQIhAL/P1NoK6C58SFWDZuCHUc4eZLP0I/hIM/yoGX6TqhNwAiAg
+rqqw0quNkXZLe7Id40O30WjnvC0VaOxPx69ZRIBuBw==
+-----END CERTIFICATE-----
+"""
 DISCOVERY = "/.well-known/cq-node.json"
 
 
@@ -38,13 +60,21 @@ class Drip(bytes):
 
 
 class Misbehaving:
-    """Answers each request with `answers[path's start]`, else with `usual`; `seen` are the requests."""
+    """Answers the question where the API is with `probe`, all else with `usual`: bytes, or what makes
+    them of the node. `seen` are the requests' heads, `bodies` their bodies.
 
-    def __init__(self, usual, **answers):
-        self.usual, self.probe = usual, answers.get("probe", http(404))
-        self.seen, self.ended = [], threading.Event()
+    `tls` is a file with CERTIFICATE: it speaks https then.
+    """
+
+    def __init__(self, usual, probe=None, tls=None):
+        self.usual, self.probe = usual, http(404) if probe is None else probe
+        self.seen, self.bodies, self.ended = [], [], threading.Event()
         self.line = socket.create_server(("127.0.0.1", 0))
-        self.addr = f"http://127.0.0.1:{self.line.getsockname()[1]}"
+        self.port = self.line.getsockname()[1]
+        self.addr = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        self.secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if tls else None
+        if tls:
+            self.secured.load_cert_chain(tls)
         self.threads = []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
@@ -62,18 +92,32 @@ class Misbehaving:
     def _serve(self, connection):
         with connection:
             try:
-                raw = b""
-                while b"\r\n\r\n" not in raw:
-                    got = connection.recv(65536)
-                    if not got:
-                        return
-                    raw += got
-                head = raw.decode("latin-1")
-                self.seen.append(head)
-                answer = self.probe if DISCOVERY in head.split("\r\n")[0] else self.usual
-                self._send(connection, answer(self) if callable(answer) else answer)
+                if self.secured:
+                    connection = self.secured.wrap_socket(connection, server_side=True)
+                with connection:
+                    self._answer(connection)
             except OSError:
                 return
+
+    def _answer(self, connection):
+        raw = b""
+        while b"\r\n\r\n" not in raw:
+            got = connection.recv(65536)
+            if not got:
+                return
+            raw += got
+        head, _, body = raw.partition(b"\r\n\r\n")
+        head = head.decode("latin-1")
+        length = re.search(r"(?i)\r\ncontent-length: (\d+)", head)
+        while length and len(body) < int(length[1]):
+            got = connection.recv(65536)
+            if not got:
+                return
+            body += got
+        self.seen.append(f"{head}\r\n\r\n")
+        self.bodies.append(body)
+        answer = self.probe if DISCOVERY in head.split("\r\n")[0] else self.usual
+        self._send(connection, answer(self) if callable(answer) else answer)
 
     def _send(self, connection, answer):
         if isinstance(answer, Drip):
@@ -97,6 +141,10 @@ class Misbehaving:
 
     def stop(self):
         self.ended.set()
+        # Closing alone would let the accept that waits have one more.
+        with contextlib.suppress(OSError):
+            self.line.shutdown(socket.SHUT_RDWR)
         self.line.close()
+        self._accepting.join(5)
         for thread in self.threads:
             thread.join(5)

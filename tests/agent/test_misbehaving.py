@@ -184,4 +184,4 @@ def test_refresh_asks_anew(order):
 def test_a_unit_that_a_node_garbles_spoils_no_local_one(order):
     client, _ = order(http(200, json.dumps({"data": [{"id": "x"}]}).encode()))
     found = client.query(["x"])
-    assert "decoding" in found.warnings[0]
+    assert "cannot be read" in found.warnings[0]
