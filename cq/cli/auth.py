@@ -1,6 +1,7 @@
 """`cq auth`: sign in to a node, and the API keys of one's agents."""
 
 import sys
+import webbrowser
 
 import click
 
@@ -58,7 +59,7 @@ def _node(client):
 def _open(url):
     click.echo(f"Sign in on this page:\n\n  {url}\n")
     _entered("Press Enter to open it in the browser")
-    if click.launch(url):
+    if not webbrowser.open(url):
         click.echo("Couldn't open browser; open the page yourself, on this machine.")
 
 

@@ -5,6 +5,8 @@ import hashlib
 import http.client as http_client
 import json
 import re
+import sys
+import threading
 from contextlib import closing
 from urllib.parse import urlsplit
 
@@ -320,6 +322,7 @@ class Provider:
     def reply(self, node):
         last = node.seen[-1].split()[1].rpartition("/")[2]
         answer = self.replies[last]
+        answer = answer(node) if callable(answer) else answer
         return answer.pop(0) if isinstance(answer, list) else answer
 
     def asked(self, last):
@@ -560,3 +563,114 @@ def test_what_is_no_lifetime_is_refused_briefly(text):
     with pytest.raises(ValueError, match=r"lifetime|large|small") as refused:
         ttl.parse(text)
     assert len(str(refused.value)) < 256
+
+
+# From the command line
+
+BROWSER = """#!{python}
+import sys, urllib.request
+urllib.request.urlopen(sys.argv[1]).read()
+"""
+
+
+@pytest.fixture
+def provider(order, tmp_path):
+    """A node whose provider's page sends the browser straight back; `browser` opens pages."""
+
+    def page(node):
+        to = provider.asked("/start")["redirect_uri"]
+        return http(302, Location=f"{to}?exchange_code=x")
+
+    def started(node):
+        url = f"{node.addr}/page"
+        return http(200, json.dumps({"authorization_url": url}).encode())
+
+    offered = {"providers": [{"name": "github", "enabled": True}]}
+    provider = Provider(
+        order, start=started, page=page, providers=http(200, json.dumps(offered).encode())
+    )
+    program = tmp_path / "browser"
+    program.write_text(BROWSER.format(python=sys.executable))
+    program.chmod(0o700)
+    provider.browser = str(program)
+    return provider
+
+
+def test_a_person_signs_in_on_a_providers_page(cq, provider, tmp_path):
+    here = {"CQ_ADDR": provider.node.addr, "BROWSER": provider.browser}
+    assert cq("auth", "providers", **here).stdout == "github\n"
+    done = cq("auth", "login", "GitHub", input="\n", **here)
+    assert done.returncode == 0, done.stderr
+    assert f"{provider.node.addr}/page" in done.stdout
+    assert done.stdout.endswith("Signed in as carl\n")
+    assert "Signed in: carl" in cq("auth", "status", **here).stdout
+
+
+def test_a_name_is_chosen_on_the_terminal(cq, provider):
+    here = {"CQ_ADDR": provider.node.addr, "BROWSER": provider.browser}
+    taken = http(409, b'{"error": "username_unavailable", "suggestions": ["carl1"]}')
+    provider.replies |= {"me": http(200, b"{}"), "username": [taken, http(200, b"{}")]}
+    done = cq("auth", "login", "github", input="\n\ncarl\ncarl1\n", **here)
+    assert done.returncode == 0, done.stderr
+    assert "Free: carl1" in done.stdout
+    assert done.stdout.endswith("Signed in as carl1\n")
+
+
+def test_no_enter_no_sign_in(cq, provider):
+    done = cq("auth", "login", "github", CQ_ADDR=provider.node.addr, BROWSER=provider.browser)
+    assert done.returncode == 1
+    assert "cancelled" in done.stderr
+    assert not [head for head in provider.node.seen if "/page" in head]
+
+
+def test_a_browser_that_does_not_open_is_told(cq, provider):
+    start = provider.replies["start"]
+
+    def started(node):
+        # Somebody opens the page by hand, and says no there.
+        to = json.loads(node.bodies[-1])["redirect_uri"]
+        threading.Thread(target=visit, args=[f"{to}?error=access_denied"]).start()
+        return start(node)
+
+    provider.replies["start"] = started
+    here = {"CQ_ADDR": provider.node.addr, "BROWSER": "/nowhere", "PATH": "/nowhere"}
+    done = cq("auth", "login", "github", input="\n", **here)
+    assert "Couldn't open browser" in done.stdout
+    assert "access_denied" in done.stderr
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("logout", "--all-devices"),
+        ("login", " "),
+        ("login", "github", "--user", "carl"),
+        ("login", "github", "--password-stdin"),
+        ("providers", "x"),
+    ],
+)
+def test_a_misuse_is_told(cq, arguments):
+    done = cq("auth", *arguments, CQ_ADDR="http://127.0.0.1:9")
+    assert done.returncode == 2, done.stderr
+
+
+def test_signing_out_at_our_node_ends_the_session_there(cq, node, home):
+    here = {"CQ_ADDR": node}
+    for _ in range(2):
+        cq("auth", "login", "--user", "carl", "--password-stdin", input=f"{PASSWORD}\n", **here)
+    done = cq("auth", "logout", "--revoke", "--all-devices", **here)
+    assert done.stdout == "Signed out, here and at the node.\n"
+    assert cq("auth", "logout", "--revoke", **here).stdout == "Signed out already.\n"
+
+
+def test_a_node_that_is_away_keeps_one_signed_in_unless_only_this_machine_forgets(cq, order):
+    node = order(http(200, tokened({"exp": 1767225600})))
+    here = {"CQ_ADDR": node.addr}
+    cq("auth", "login", "--user", "carl", "--password-stdin", input="x\n", **here)
+    node.usual = http(503)
+    done = cq("auth", "logout", "--revoke", **here)
+    assert done.returncode == 1
+    assert "Without --revoke" in done.stderr
+    assert "carl" in cq("auth", "status", **here).stdout
+    assert cq("auth", "logout", **here).stdout == "Signed out.\n"

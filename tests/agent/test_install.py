@@ -36,3 +36,13 @@ def test_an_empty_environment_gets_the_command_and_no_library_of_the_server(tmp_
     say = ["cq", "propose", "--summary", "s", "--detail", "d", "--action", "a", "--domain", "x"]
     assert subprocess.run(say, **run).returncode == 0
     assert "s" in subprocess.run(["cq", "query", "--domain", "x"], **run).stdout
+    # The true package `keyring`, with a store that needs no desktop.
+    subprocess.run([*install, f"{source}[keyring]", "keyrings.alt==5.0.2"], check=True)
+    environ["PYTHON_KEYRING_BACKEND"] = "keyrings.alt.file.PlaintextKeyring"
+    keep = "from cq.credentials import *; save(Session('http://n', 'carl', 'a.b.c', ''))"
+    subprocess.run(["python", "-c", keep], check=True, **run)
+    assert not (tmp_path / ".config" / "cq").exists()
+    status = ["cq", "auth", "status", "--addr", "http://n"]
+    assert "Signed in: carl" in subprocess.run(status, **run).stdout
+    assert subprocess.run(["cq", "auth", "logout"], **run).stdout == "Signed out.\n"
+    assert subprocess.run(status, **run).returncode == 1
