@@ -7,7 +7,7 @@ ifdef LEAN
 export CQ_EMBEDDER ?= onnx
 endif
 
-.PHONY: setup serve demo stop test lint bench screenshots
+.PHONY: setup serve demo stop test lint bench screenshots plugin
 
 setup: $(if $(LEAN),.venv/lean,.venv/server)
 
@@ -61,3 +61,7 @@ bench: setup
 
 screenshots: .venv/dev .venv/chromium
 	$(BIN)/python scripts/screenshots.py
+
+# The files of Claude Code's plugin; a test holds them to the prompts and the version.
+plugin: | .venv/bin/python
+	$(BIN)/python -m scripts.plugin

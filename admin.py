@@ -41,6 +41,13 @@ def _done(verb, *args, **kwargs):
         raise Refused(f"The database cannot be written ({fault.orig}); try again.") from None
 
 
+def progress(length, label):
+    """A bar on stderr, for a person at a terminal only."""
+    return click.progressbar(
+        length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty()
+    )
+
+
 def _password(from_stdin):
     if from_stdin:
         try:

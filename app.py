@@ -16,15 +16,18 @@ from flask.json.provider import DefaultJSONProvider
 
 import admin
 import auth
+import backups
 import config
 import embeddings
 import errors
 import logs
 import migrations
 import search
+import transfer
+import upstream
 from models import User, db
 from routes import auth as auth_routes
-from routes import docs, knowledge, node, page, review, stats, users
+from routes import docs, knowledge, mcp, node, page, review, stats, users
 
 BODY = 256 * 1024
 HEADERS = {
@@ -82,10 +85,18 @@ def create_app(settings=None, encoder=embeddings.load):
     for resource in resources:
         app.register_blueprint(resource)
     node.init_app(app)
+    mcp.init_app(app)
     docs.init_app(app, resources)
     page.init_app(app)
     admin.init_app(app)
-    migrations.apply(app)
+    backups.init_app(app)
+    transfer.init_app(app)
+    upstream.init_app(app)
+    try:
+        migrations.apply(app)
+    except config.ConfigError as fault:
+        if not backups.leaves_restore(app, fault):
+            raise
     return app
 
 

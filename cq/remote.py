@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from cq import discovery, record, transport
 from cq import unit as rules
-from cq.failures import AppliedUnreadable, DiscoveryFailed, NoAnswer, Refused
+from cq.failures import AppliedUnreadable, DiscoveryFailed, Invalid, NoAnswer, Refused
 
 # The node looked at what was sent, and will say the same again.
 DEFINITE = {400, 404, 405, 409, 410, 413, 415, 422}
@@ -204,7 +204,7 @@ class Remote:
 
 def _id(unit_id):
     if not rules.is_id(unit_id):
-        raise ValueError(f"{unit_id!r} is no id of a unit")
+        raise Invalid([f"{unit_id!r} is no id of a unit: ku_ and 32 hexadecimal digits"])
     return quote(unit_id, safe="")
 
 

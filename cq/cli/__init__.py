@@ -17,8 +17,11 @@ PLACES = {
     "held": "cq.cli.held",
     "prompt": "cq.cli.prompt",
     "auth": "cq.cli.auth",
+    "install": "cq.cli.install",
     "doctor": "cq.cli.doctor",
     "completion": "cq.cli.completion",
+    "mcp": "cq.cli.mcp",
+    "_hook": "cq.cli.hook",
 }
 
 
@@ -76,6 +79,7 @@ def cq(ctx, **given):
 def main():
     """The console script."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal of another encoding shows what it cannot print as escapes.
-        stream.reconfigure(errors="backslashreplace")
+        # A terminal of another encoding shows what it cannot print as escapes. A host may give none.
+        if stream:
+            stream.reconfigure(errors="backslashreplace")
     cq(prog_name="cq")

@@ -6,7 +6,7 @@ import os
 
 from cq import record, safety, store
 from cq import unit as rules
-from cq.client.checks import check, listed
+from cq.client.checks import candidate, check, listed
 from cq.client.merging import add_stats, merged, votes
 from cq.client.results import Drained, Found, Held, Proposed
 from cq.failures import CqError, Invalid, NoNode, NotFound, Refused, RemoteFailure, Unsafe
@@ -65,6 +65,10 @@ class Client:
     def has_key(self):
         return bool(self._key)
 
+    def twin(self):
+        """The same with a store of its own, for a thread of its own."""
+        return Client(self.addr, self._key, self._where, self.timeout, self._environ)
+
     def refresh(self):
         """Ask anew where the node's API lives, whatever was kept of it."""
         self.remote.refresh()
@@ -113,41 +117,7 @@ class Client:
         """
         return self._share(self.candidate(*said, **more))
 
-    def candidate(
-        self,
-        summary,
-        detail,
-        action,
-        domains,
-        languages=(),
-        frameworks=(),
-        pattern="",
-        extensions=None,
-        created_by="",
-    ):
-        """The unit that would be proposed. Raises Invalid with every rule that it breaks."""
-        context = {
-            "languages": listed(languages),
-            "frameworks": listed(frameworks),
-            "pattern": pattern,
-        }
-        said = {
-            "domains": listed(domains),
-            "insight": {"summary": summary, "detail": detail, "action": action},
-            "context": context,
-            "extensions": extensions,
-            "created_by": created_by,
-        }
-        domains = check("Propose", said)["domains"]
-        return record.make(
-            summary,
-            detail,
-            action,
-            domains,
-            **context,
-            extensions=extensions,
-            created_by=created_by,
-        )
+    candidate = staticmethod(candidate)
 
     def _share(self, unit):
         """Keep the unit, send it, let it go when the node has it: whatever ends this in between

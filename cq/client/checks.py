@@ -1,5 +1,6 @@
 """What callers give, held against the schemas of the wire."""
 
+from cq import record
 from cq.failures import Invalid
 
 
@@ -13,6 +14,30 @@ def check(schema, given):
         return getattr(wire, schema)().load(given)
     except ValidationError as fault:
         raise Invalid([_line(each) for each in wire.problems(fault.messages)]) from None
+
+
+def candidate(
+    summary,
+    detail,
+    action,
+    domains,
+    languages=(),
+    frameworks=(),
+    pattern="",
+    extensions=None,
+    created_by="",
+):
+    """The unit that would be proposed. Raises Invalid with every rule that it breaks."""
+    context = {
+        "languages": listed(languages),
+        "frameworks": listed(frameworks),
+        "pattern": pattern,
+    }
+    more = {"extensions": extensions, "created_by": created_by}
+    insight = {"summary": summary, "detail": detail, "action": action}
+    said = {"domains": listed(domains), "insight": insight, "context": context, **more}
+    domains = check("Propose", said)["domains"]
+    return record.make(**insight, domains=domains, **context, **more)
 
 
 def _line(problem):

@@ -10,7 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cq import record, transport
-from cq.failures import AppliedUnreadable, BadAddress, DiscoveryFailed, NoAnswer, Refused
+from cq.failures import (
+    AppliedUnreadable,
+    BadAddress,
+    DiscoveryFailed,
+    Invalid,
+    NoAnswer,
+    Refused,
+)
 from cq.remote import Remote
 from tests.agent.misbehaving import (
     CERTIFICATE,
@@ -131,7 +138,7 @@ def test_votes_are_sent_without_empty_members(order):
 def test_what_is_no_id_is_never_sent(order, id):
     remote, node = order(answer(UNIT, 201))
     for vote in (lambda: remote.confirm(id), lambda: remote.flag(id, "stale")):
-        with pytest.raises(ValueError, match="no id"):
+        with pytest.raises(Invalid, match="no id"):
             vote()
     assert node.seen == []
 
