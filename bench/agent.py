@@ -1,7 +1,7 @@
 """How long an agent waits for `cq`, in times of an empty Python: `python bench/agent.py --help`.
 
 The command line runs in a process of its own each time, over local stores of several sizes, in
-turns with `python -c pass`.
+turns with `python -c pass`; `cq mcp` in turns with the import of the SDK that it stands on.
 """
 
 import sys
@@ -13,6 +13,7 @@ sys.path[:] = [str(ROOT), *(path for path in sys.path if path != str(ROOT / "ben
 
 # ruff: noqa: E402
 import argparse
+import json
 import os
 import random
 import subprocess
@@ -28,8 +29,10 @@ from cq.store import open_store
 START = "import sys; sys.argv[0] = 'cq'; from cq.cli import main; main()"
 EMPTY = "python -c pass"
 TURNS = 15
-# At most so many times as long as an empty Python.
-VERSION, QUERY = 8, 14
+MCP_START = "cq mcp, from its start to"
+SDK = "python -c 'import mcp'"
+# At most so many times as long as an empty Python, and as long as the import of the SDK.
+VERSION, QUERY, MCP = 8, 14, 1.5
 AIM = 10_000
 
 
@@ -51,6 +54,51 @@ def took(command, environ):
     began = time.perf_counter()
     subprocess.run(command, env=environ, check=True, stdout=subprocess.DEVNULL)
     return (time.perf_counter() - began) * 1000
+
+
+INFO = {"name": "bench", "version": "1"}
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": INFO}
+ASKED = {"name": "query", "arguments": {"domains": ["tag01", "tag02"]}}
+
+
+def spoken(command, environ):
+    """Milliseconds from the start of `cq mcp` to its answer to `initialize`, and to a query."""
+
+    def ask(id, method, params):
+        message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+        host.stdin.write(json.dumps(message).encode() + b"\n")
+        host.stdin.flush()
+        answer = json.loads(host.stdout.readline())
+        assert "error" not in answer, answer
+        return (time.perf_counter() - began) * 1000
+
+    began = time.perf_counter()
+    with subprocess.Popen(
+        command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as host:
+        hello = ask(1, "initialize", HELLO)
+        host.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        found = ask(2, "tools/call", ASKED)
+        host.stdin.close()
+    return hello, found
+
+
+def served(path, home):
+    """[what, ms, times] of `cq mcp` over a store, in times of the import of the official SDK."""
+    python, here = [sys.executable, "-c"], {**home, "CQ_LOCAL_DB_PATH": str(path)}
+    bars, hellos, answers = [], [], []
+    for turn in range(TURNS):
+        say(f"cq mcp, turn {turn + 1} of {TURNS}")
+        bars.append(took([*python, "import mcp"], home))
+        hello, found = spoken([*python, START, "mcp"], here)
+        hellos.append(hello)
+        answers.append(found)
+    yield SDK, median(bars), 1.0
+    for what, each in (
+        (f"{MCP_START} initialize", hellos),
+        (f"{MCP_START} a first query", answers),
+    ):
+        yield what, median(each), median(ms / bar for ms, bar in zip(each, bars, strict=True))
 
 
 def measure(sizes):
@@ -77,11 +125,13 @@ def measure(sizes):
             say(f"turn {turn + 1} of {TURNS}")
             for what, command in commands.items():
                 runs[what].append(took(*command))
+        protocol = list(served(path, home))
     say("")
     # Each turn is compared with its own empty Python.
     bars = runs[EMPTY]
     for what, each in runs.items():
         yield what, median(each), median(ms / bar for ms, bar in zip(each, bars, strict=True))
+    yield from protocol
 
 
 def main():
@@ -95,7 +145,12 @@ def main():
         *([what, f"{ms:.0f}", f"{times:.1f}"] for what, ms, times in rows),
     ]
     print("\n".join((markdown if asked.markdown else plain)(table)))
-    bounds = {"cq --version": VERSION, f"cq query, two domains, {AIM} units": QUERY}
+    bounds = {
+        "cq --version": VERSION,
+        f"cq query, two domains, {AIM} units": QUERY,
+        f"{MCP_START} initialize": MCP,
+        f"{MCP_START} a first query": MCP,
+    }
     for what, _, times in rows:
         if what in bounds:
             met = "met" if times <= bounds[what] else "missed"

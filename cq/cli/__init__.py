@@ -79,7 +79,7 @@ def cq(ctx, **given):
 def main():
     """The console script."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal of another encoding shows what it cannot print as escapes. A host may give none.
+        # A host may give none; a terminal shows what its encoding lacks as escapes.
         if stream:
             stream.reconfigure(errors="backslashreplace")
     cq(prog_name="cq")

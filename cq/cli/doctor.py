@@ -8,9 +8,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from cq import discovery, store
+from cq import discovery, hosts, store
+from cq.cli.install import usages
 from cq.cli.shared import CONNECTION, JSON, client, line, show
 from cq.failures import AppliedUnreadable, BadAddress, CqError, DiscoveryFailed, NoAnswer
+from cq.hosts import binary, paths, tables
 
 OK, HINT, FAULT = "ok", "hint", "fault"
 SIGNS = {OK: ("ok   ", "green"), HINT: ("hint ", "yellow"), FAULT: ("FAULT", "red")}
@@ -29,9 +31,10 @@ class Line(NamedTuple):
 @JSON
 @click.pass_context
 def doctor(ctx, whole):
-    """Look at the store, the node and the key, and say what to do. Changes nothing."""
+    """Look at the store, the node, the key and the hosts; say what to do. Changes nothing."""
     options = ctx.find_root().obj or {}
     found = list(_look({name: options.get(name) for name in CONNECTION}))
+    found += _hosts(ctx)
     if whole:
         show([each._asdict() for each in found])
     else:
@@ -146,6 +149,34 @@ def _key(made):
             "key", FAULT, "the node does not accept it",
             "It may be expired or revoked: make a new one on the node's page, set CQ_API_KEY.",
         )  # fmt: skip
+
+
+def _hosts(ctx):
+    """The coding agents that cq was put into: is what it wrote there still so?"""
+    try:
+        place, (program, passing) = paths.here(), binary.find()
+    except (RuntimeError, CqError) as fault:
+        yield Line("hosts", HINT, str(fault), "Hosts could not be looked at; see `cq install`.")
+        return
+    given = tables.Given(program, "", usages(ctx))
+    addr = os.environ.get("CQ_ADDR", "").strip()
+    try:
+        remote = [given._replace(endpoint=tables.endpoint(addr))] if addr else []
+    except CqError:
+        remote = []
+    found = hosts.installed(place, given, *remote)
+    for target, changed in found:
+        if changed:
+            seen = f"{target} is not as this cq writes it: {', '.join(changed)}"
+            yield Line("hosts", HINT, seen, f"Run: cq install --target {target}")
+    sound = [target for target, changed in found if not changed]
+    if sound:
+        yield Line("hosts", OK, ", ".join(sound))
+    if passing and found:
+        yield Line("hosts", HINT, passing, "Hosts start cq from there.")
+    if not found:
+        remedy = "Run: cq install --target NAME; `cq install --help` names them."
+        yield Line("hosts", HINT, "no coding agent holds cq", remedy)
 
 
 def _remedy(fault):

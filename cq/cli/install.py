@@ -70,7 +70,7 @@ def install(ctx, targets, project, remote, dry_run, uninstall, whole):
         program, warning = binary.find()
         warn([warning] if warning else [])
         endpoint = tables.endpoint(remote) if remote is not None else ""
-        given = tables.Given(program, endpoint, _usages(ctx))
+        given = tables.Given(program, endpoint, usages(ctx))
         reports = hosts.install(chosen, place, given, dry_run)
     _show(reports, dry_run, whole)
     if any(report.failure for report in reports):
@@ -103,7 +103,7 @@ def _plain(report, dry_run):
     return {**said, "notes": list(report.notes), "error": report.failure or None}
 
 
-def _usages(ctx):
+def usages(ctx):
     """{command: (its arguments, its options as text)} for hosts that run the commands."""
     found = {}
     for name in COMMANDS:

@@ -29,6 +29,25 @@ def uninstall(targets, place, dry_run=False):
     return _each(targets, place, Given(), dry_run, "uninstall")
 
 
+def installed(place, *givens):
+    """[(target, what)] of the targets that hold cq: `what` an install would change, by paths, or
+    why it would fail; of several `givens` by the one that changes least.
+    """
+    found = []
+    for target in TARGETS:
+        tried = [_one(target, place, given, Files(True), "install") for given in givens]
+        own = [each for each in tried[0].outcomes if not each.path.is_relative_to(place.skills)]
+        if tried[0].failure:
+            found.append((target, [tried[0].failure]))
+        elif any(each.how != "created" for each in own):
+            found.append((target, min(map(_changes, tried), key=len)))
+    return found
+
+
+def _changes(report):
+    return [str(each.path) for each in report.outcomes if each.how in ("created", "updated")]
+
+
 def _each(targets, place, given, dry_run, verb):
     files = Files(dry_run)
     return [_one(target, place, given, files, verb) for target in sorted(targets)]

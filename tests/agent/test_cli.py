@@ -275,6 +275,7 @@ def test_a_sound_machine_passes(cq, upstream):
     done = cq("doctor", CQ_ADDR=upstream.addr, CQ_API_KEY=KEY)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("ok ") == 3
+    assert "FAULT" not in done.stdout
 
 
 def broken_store(home, _):
@@ -343,3 +344,19 @@ def test_doctor_knows_what_is_no_node(cq, probe, told):
         node.stop()
     assert done.returncode == 1
     assert told in done.stdout
+
+
+def test_doctor_tells_which_hosts_hold_cq_and_whether_it_is_as_written(cq, tmp_path):
+    here = {"CQ_INSTALL_BINARY": "/opt/cq/bin/cq"}
+    assert "no coding agent holds cq" in cq("doctor", **here).stdout
+    cq("install", "--target", "cursor,claude", **here)
+    done = cq("doctor", **here)
+    assert "hosts: claude, cursor" in done.stdout
+    # Another cq than the one that the hosts start.
+    done = cq("doctor", CQ_INSTALL_BINARY="/usr/local/bin/cq")
+    assert "cq install --target cursor" in done.stdout
+    assert str(tmp_path / ".cursor" / "mcp.json") in done.stdout
+    (tmp_path / ".cursor" / "mcp.json").write_text("{")
+    assert "mcp.json" in cq("doctor", **here).stdout
+    cq("install", "--target", "gemini", "--remote", "http://cq.example", **here)
+    assert "hosts: claude, gemini" in cq("doctor", CQ_ADDR="http://cq.example", **here).stdout
