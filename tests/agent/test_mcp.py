@@ -3,10 +3,13 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+import tomllib
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 from mcp import Client, MCPError, StdioServerParameters, types
@@ -168,6 +171,7 @@ def test_what_the_model_can_mend_says_how(host, name, given, told):
 
 @pytest.mark.parametrize("domains", ["terraform", '["terraform"]', ["terraform"]])
 def test_a_bare_text_is_a_list_of_one(host, domains):
+    """Row 38."""
     said, found = host(
         calls(
             ("propose", {**UNIT, "domains": domains, "languages": None, "extensions": None}),
@@ -193,6 +197,7 @@ def test_what_only_the_host_can_mend_is_an_error_of_the_protocol(host):
 
 
 def test_a_store_that_cannot_be_opened_is_told_by_the_tools_alone(host, tmp_path):
+    """Row 19: the host gets its `initialize`."""
     (tmp_path / "file").write_text("")
     (result,) = host(calls(("status", {})), CQ_LOCAL_DB_PATH=str(tmp_path / "file" / "local.db"))
     assert result.is_error
@@ -392,6 +397,7 @@ def wire(environ):
     ],
 )
 def test_a_version_that_is_not_spoken_is_never_echoed(wire, asked, spoken):
+    """Row 32."""
     with wire() as it:
         assert it.start(asked)["protocolVersion"] == spoken
         assert len(it.ask("tools/list")["result"]["tools"]) == 5
@@ -438,6 +444,7 @@ def test_a_line_of_20_megabytes_is_read(wire):
 
 
 def test_text_survives_a_machine_without_an_encoding(wire):
+    """Row 37."""
     plain = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     with wire(**plain, CQ_APPROVAL="headless") as it:
         it.start()
@@ -460,6 +467,7 @@ sys.meta_path.insert(0, Loud())
 
 
 def test_standard_output_is_the_wire_whatever_a_library_prints(wire):
+    """Row 31."""
     with wire(NOISY, PYTHONWARNINGS="always", CQ_APPROVAL="headless") as it:
         assert it.start()["serverInfo"]["name"] == "cq"
         assert not it.call("propose", **UNIT)["result"]["isError"]
@@ -495,6 +503,7 @@ def test_a_slow_call_keeps_no_other_waiting(wire):
 
 
 def test_the_end_of_the_input_in_the_middle_of_a_call_is_the_end(wire, store):
+    """Row 35."""
     node = Misbehaving(http(500))
     node.usual = Hang(b"")
     try:
@@ -516,3 +525,26 @@ def test_no_other_command_imports_the_protocol(environ):
     code = "import sys; import cq.cli.units, cq.cli.state, cq.cli.auth, cq.cli.doctor; "
     code += "sys.exit('mcp' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=environ()).returncode == 0
+
+
+def test_it_listens_on_no_port(wire):
+    """Row 51."""
+    with wire(CQ_ADDR="http://127.0.0.1:9") as it:
+        it.start()
+        it.call("status")
+        of_it = set()
+        for file in os.scandir(f"/proc/{it.process.pid}/fd"):
+            with suppress(FileNotFoundError):
+                of_it.add(os.readlink(file.path))
+        listening = set()
+        for table in ("tcp", "tcp6"):
+            rows = Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+            listening |= {f"socket:[{row.split()[9]}]" for row in rows if row.split()[3] == "0A"}
+        assert not of_it & listening
+
+
+def test_the_sdk_is_bound_to_the_major_version_that_was_tried():
+    """Row 36."""
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    (sdk,) = [each for each in asked if each.startswith("mcp")]
+    assert re.fullmatch(r"mcp>=2\.\d+,<3", sdk)
