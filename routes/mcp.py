@@ -17,6 +17,7 @@ from cq.failures import NoNode
 from cq.remote import Remote
 from cq.transport import Answer
 from errors import Unauthorized
+from models import db
 
 
 def init_app(app):
@@ -30,6 +31,8 @@ def mcp():
     """A message of the protocol. An API key as bearer token lets it propose, confirm and flag."""
     if "Authorization" in request.headers and not _key():
         raise Unauthorized("Missing or invalid API key")
+    # A tool takes a connection of its own; one that waits here for it might be the last there is.
+    db.session.rollback()
     status, headers, body = asyncio.run(_served(_scope(), request.get_data()))
     return Response(body, status, headers)
 
