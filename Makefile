@@ -7,7 +7,7 @@ ifdef LEAN
 export CQ_EMBEDDER ?= onnx
 endif
 
-.PHONY: setup serve demo stop test lint bench screenshots plugin
+.PHONY: setup serve demo stop test lint bench soak fuzz screenshots plugin
 
 setup: $(if $(LEAN),.venv/lean,.venv/server)
 
@@ -49,15 +49,35 @@ stop:
 		|| { echo "The tests of the page need Chromium: install the package chromium."; exit 1; }
 	@touch $@
 
+# What sets the clocks of servers that the tests start.
+.venv/faketime: | .venv/bin/python
+	@command -v faketime || { apt-get update -qq && apt-get install -y -qq --no-install-recommends faketime; } \
+		|| echo "The tests of wrong clocks are skipped without the package faketime."
+	@touch $@
+
 lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-test: lint .venv-sdk/ready .venv/chromium
+# What the database has a part in, to be run on PostgreSQL too; and on pgvector, what asks for the nearest.
+NEAR := $(addprefix tests/test_,$(addsuffix .py,bounds gaps meaning near postgres propose query schema vectors))
+STORED := $(NEAR) $(addprefix tests/test_,$(addsuffix .py,admin import_upstream inputs people review staleness \
+	stats transfer))
+
+test: lint .venv-sdk/ready .venv/chromium .venv/faketime
 	$(BIN)/python -m pytest -m "slow or not slow"
+	CQ_TEST_DATABASE=postgres $(BIN)/python -m pytest $(STORED)
+	CQ_TEST_DATABASE=vector $(BIN)/python -m pytest $(NEAR)
 
 bench: setup
 	$(BIN)/python bench/http.py
+
+# SECONDS=30 makes either short.
+soak: setup
+	$(BIN)/python -m bench.soak --seconds $(or $(SECONDS),600)
+
+fuzz: .venv/dev
+	FUZZ_SECONDS=$(or $(SECONDS),300) $(BIN)/python -m pytest -n 0 -m slow tests/test_fuzz.py
 
 screenshots: .venv/dev .venv/chromium
 	$(BIN)/python scripts/screenshots.py

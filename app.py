@@ -22,12 +22,14 @@ import embeddings
 import errors
 import logs
 import migrations
+import proxies
 import search
+import tally
 import transfer
 import upstream
-from models import User, db
+from models import User, connection, db
 from routes import auth as auth_routes
-from routes import docs, knowledge, mcp, node, page, review, stats, users
+from routes import docs, gaps, knowledge, mcp, metrics, node, page, review, stats, users
 
 BODY = 256 * 1024
 HEADERS = {
@@ -63,25 +65,25 @@ def create_app(settings=None, encoder=embeddings.load):
     app.config.from_mapping(
         settings,
         SQLALCHEMY_DATABASE_URI=settings["CQ_DATABASE"],
-        SQLALCHEMY_ENGINE_OPTIONS={
-            "pool_size": settings["CQ_THREADS"] + 2,
-            "pool_timeout": 4,
-            "hide_parameters": True,
-        },
+        SQLALCHEMY_ENGINE_OPTIONS=connection.options(
+            settings["CQ_DATABASE"], settings["CQ_THREADS"]
+        ),
         MAX_CONTENT_LENGTH=BODY,
     )
     app.json = Json(app)
     app.url_map.merge_slashes = False
     logs.init_app(app)
+    proxies.init_app(app)
+    metrics.init_app(app)
     errors.register(app)
     db.init_app(app)
     migrations.init_app(app)
     auth.init_app(app)
-    named = settings["CQ_EMBEDDER"]
-    search.init_app(app, None if named == "off" else partial(encoder, named))
+    tally.init_app(app)
+    app.before_request(_path)
     app.before_request(_size)
     app.after_request(_headers)
-    resources = [each.bp for each in (knowledge, stats, review, auth_routes, users, node)]
+    resources = [each.bp for each in (knowledge, stats, gaps, review, auth_routes, users, node)]
     for resource in resources:
         app.register_blueprint(resource)
     node.init_app(app)
@@ -97,7 +99,15 @@ def create_app(settings=None, encoder=embeddings.load):
     except config.ConfigError as fault:
         if not backups.leaves_restore(app, fault):
             raise
+    named = settings["CQ_EMBEDDER"]
+    search.init_app(app, None if named == "off" else partial(encoder, named))
     return app
+
+
+def _path():
+    """No name of anything has NUL in it, and PostgreSQL would not even be asked for one."""
+    if "\0" in request.path:
+        raise errors.NotFound("Not Found")
 
 
 def _size():
@@ -132,6 +142,8 @@ def _listen(app, host, port):
             connection_limit=1000,
             backlog=1024,
             max_request_body_size=8 * 1024 * 1024,
+            # Whose headers count is decided in `proxies`, which has to see them.
+            clear_untrusted_proxy_headers=False,
         )
     except (OSError, ValueError) as fault:
         raise config.ConfigError(
@@ -155,7 +167,7 @@ def serve():
     """Serve until a signal ends it. What cannot be served is one line on stderr and exit code 2."""
     try:
         settings = config.from_env()
-        logs.start(settings["CQ_LOG_LEVEL"])
+        logs.start(settings["CQ_LOG_LEVEL"], settings["CQ_LOG"])
         app = create_app(settings)
         server = _listen(app, settings["CQ_HOST"], settings["CQ_PORT"])
     except config.ConfigError as fault:
@@ -180,6 +192,7 @@ def serve():
         server.run()
     finally:
         search.stop(app)
+        tally.stop(app)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,18 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+NO_URL = (
+    "is not a database URL; set one such as sqlite:////srv/cq/cq.db or "
+    "postgresql://cq@db.example.org/cq"
+)
+# What an address may begin with, and what reaches it.
+DRIVERS = {
+    ("sqlite", ""): "sqlite",
+    ("sqlite", "pysqlite"): "sqlite+pysqlite",
+    ("postgres", ""): "postgresql+psycopg",
+    ("postgresql", ""): "postgresql+psycopg",
+    ("postgresql", "psycopg"): "postgresql+psycopg",
+}
 PLACEHOLDERS = {"secret", "password", "dev", "test", "example"}
 PLACEHOLDER = (
     "change-?(me|this)|replace-?(me|this)|placeholder|your-.*(secret|pepper|key)|secret-here"
@@ -94,10 +106,26 @@ def _peppers(value):
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
-def _level(value):
-    if value.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-        raise ValueError("is not a log level; set DEBUG, INFO, WARNING or ERROR")
-    return value.upper()
+def _one_of(*names):
+    def check(value):
+        found = [name for name in names if name.lower() == value.lower()]
+        if not found:
+            raise ValueError(f"is none of {', '.join(names)}; set one of them")
+        return found[0]
+
+    return check
+
+
+def _proxies(value):
+    if not re.fullmatch(r"[0-9]", value):
+        raise ValueError("is not a number of proxies; set a whole number from 0 to 9")
+    return int(value)
+
+
+def _token(value):
+    if not re.fullmatch(r"[!-~]{16,256}", _secret(value)):
+        raise ValueError("is no token; set a random one of 16 to 256 characters without spaces")
+    return value
 
 
 def _public_url(value):
@@ -122,16 +150,24 @@ def _database_url(value):
     try:
         url = make_url(value)
     except ArgumentError:
-        raise ValueError("is not a database URL; set one such as sqlite:////srv/cq/cq.db") from None
-    if url.get_backend_name() != "sqlite" or url.get_driver_name() not in ("", "pysqlite"):
-        raise ValueError(f"names the database {url.drivername}; set one that begins with sqlite:")
-    if url.database in (None, "", ":memory:") or "mode=memory" in value:
+        raise ValueError(NO_URL) from None
+    backend = url.get_backend_name()
+    driver = url.drivername.removeprefix(backend).removeprefix("+")
+    if (backend, driver) not in DRIVERS:
+        raise ValueError(
+            f"names the database {url.drivername}; set one that begins with sqlite: or postgresql:"
+        )
+    if backend == "sqlite" and (url.database in (None, "", ":memory:") or "mode=memory" in value):
         raise ValueError("names no file; set one such as sqlite:////srv/cq/cq.db")
+    if backend != "sqlite" and not url.database:
+        raise ValueError("names no database; set one such as postgresql://cq@db.example.org/cq")
     try:
         # Options and parts that the driver does not take show here.
-        create_engine(url)
+        create_engine(url.set(drivername=DRIVERS[backend, driver]))
+    except ModuleNotFoundError:
+        raise ValueError("needs psycopg; run make setup") from None
     except (ArgumentError, TypeError, ValueError):
-        raise ValueError("is not a database URL; set one such as sqlite:////srv/cq/cq.db") from None
+        raise ValueError(NO_URL) from None
     return value
 
 
@@ -150,19 +186,28 @@ VARIABLES = {
     "CQ_HUMAN_REVIEW": ("0", _switch),
     "CQ_VOTE_WINDOW": ("24h", _duration),
     "CQ_STALE_AFTER": ("180d", _duration),
+    "CQ_SAFETY": ("refuse", _one_of("refuse", "warn")),
+    "CQ_QUERY_LOG": ("1", _switch),
     "CQ_READ_RATE": ("3000/minute", _rate),
     "CQ_WRITE_RATE": ("3000/minute", _rate),
     "CQ_PUBLIC_URL": ("", _public_url),
     "CQ_NODE_NAME": ("", _node_name),
-    "CQ_LOG_LEVEL": ("INFO", _level),
+    "CQ_TRUSTED_PROXIES": ("0", _proxies),
+    "CQ_METRICS_TOKEN": ("", _token),
+    "CQ_LOG": ("json", _one_of("json", "text")),
+    "CQ_LOG_LEVEL": ("INFO", _one_of("DEBUG", "INFO", "WARNING", "ERROR")),
     "CQ_EMBEDDER": ("minilm", _text),
     "CQ_DEVELOPMENT": ("0", _switch),
 }
-SECRET = {"CQ_JWT_SECRET", "CQ_API_KEY_PEPPER", "CQ_API_KEY_PEPPERS_OLD", "CQ_DATABASE_URL"}
+SECRET = {
+    *("CQ_JWT_SECRET", "CQ_API_KEY_PEPPER", "CQ_API_KEY_PEPPERS_OLD"),
+    *("CQ_DATABASE_URL", "CQ_METRICS_TOKEN"),
+}
 
 
 def from_env(environ=os.environ):
-    """The settings by variable name, checked; unset secrets come from a file beside the database.
+    """The settings by variable name, checked; unset secrets come from a file beside the database,
+    or where one would be.
 
     `CQ_DATABASE` is added: the URL to connect to, and `CQ_MADE`: what this start created where.
     Raises ConfigError.
@@ -184,13 +229,17 @@ def from_env(environ=os.environ):
         )
     settings["CQ_DATABASE"] = _database(settings)
     settings["CQ_MADE"] = []
-    _secrets(settings, _folder(settings))
+    here = settings["CQ_DATABASE"].get_backend_name() == "sqlite"
+    _secrets(settings, _beside(settings) if here else Path(settings["CQ_DB_PATH"]).parent)
     return settings
 
 
 def _database(settings):
     if settings["CQ_DATABASE_URL"]:
-        return make_url(settings["CQ_DATABASE_URL"])
+        url = make_url(settings["CQ_DATABASE_URL"])
+        if url.get_backend_name() == "sqlite":
+            return url
+        return url.set(drivername="postgresql+psycopg")
     try:
         path = Path(settings["CQ_DB_PATH"]).expanduser().resolve()
     except (RuntimeError, OSError, ValueError):
@@ -206,7 +255,7 @@ def _file(url):
     return Path(name).resolve()
 
 
-def _folder(settings):
+def _beside(settings):
     """Make the database's folder; a folder that cannot be written is named with its variable."""
     url = settings["CQ_DATABASE"]
     variable = "CQ_DATABASE_URL" if settings["CQ_DATABASE_URL"] else "CQ_DB_PATH"
@@ -239,8 +288,9 @@ def _secrets(settings, folder):
     names = [name for name in ("CQ_JWT_SECRET", "CQ_API_KEY_PEPPER") if not settings[name]]
     if not names:
         return
-    path = folder / "secrets.json"
+    path = folder.resolve() / "secrets.json"
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             handle, draft = tempfile.mkstemp(dir=folder)
             with os.fdopen(handle, "w") as file:

@@ -14,7 +14,7 @@ Failure 400
 import logging
 
 from flask import jsonify
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
@@ -29,6 +29,10 @@ PASSING = (
     "SQLITE_READONLY",
     "SQLITE_CANTOPEN",
 )
+# The same of PostgreSQL, by the beginning of its codes: no connection, a conflict with another
+# transaction, no room or memory, a lock, an end by an operator or by a limit of time, no disk, a
+# stand-by that only reads.
+PASSING_STATES = ("08", "40", "53", "55P03", "57", "58", "25P0", "25006")
 
 
 class Failure(Exception):
@@ -80,6 +84,18 @@ class Unavailable(Failure):
     status = 503
 
 
+def passing(error):
+    """What hinders the database now and may not later, in a word; None for a fault that stays."""
+    name = getattr(error.orig, "sqlite_errorname", None)
+    if name is not None:
+        return name if name.startswith(PASSING) else None
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state if state.startswith(PASSING_STATES) else None
+    # What never came as far as an answer has no code.
+    return "no connection" if isinstance(error, OperationalError) else None
+
+
 def register(app):
     """Answer every error of the app in JSON; a 500 says nothing and logs everything."""
 
@@ -95,10 +111,10 @@ def register(app):
         kept = {name: value for name, value in error.get_headers() if name != "Content-Type"}
         return jsonify(detail=error.name), error.code, kept
 
-    @app.errorhandler(OperationalError)
+    @app.errorhandler(DBAPIError)
     def database(error):
-        name = getattr(error.orig, "sqlite_errorname", "")
-        if not name.startswith(PASSING):
+        name = passing(error)
+        if name is None:
             return unexpected(error)
         log.warning("the database cannot be used now: %s", name)
         return failure(Unavailable("The database is busy or full; try again", retry_after=2))

@@ -14,7 +14,7 @@ KEPT = 100_000
 
 
 class Counters(Storage):
-    """(count, end of window in seconds since the epoch) by key; ended ones go in the end."""
+    """(count, end of window) by key, by a clock that nobody sets; ended ones go in the end."""
 
     STORAGE_SCHEME = None
     base_exceptions = ()
@@ -25,7 +25,7 @@ class Counters(Storage):
         self.windows = {}
 
     def incr(self, key, expiry, amount=1):
-        now = time.time()
+        now = time.monotonic()
         with self.lock:
             count, end = self.windows.get(key, (0, 0))
             if end <= now:
@@ -39,10 +39,10 @@ class Counters(Storage):
 
     def get(self, key):
         count, end = self.windows.get(key, (0, 0))
-        return count if end > time.time() else 0
+        return count if end > time.monotonic() else 0
 
     def get_expiry(self, key):
-        return self.windows.get(key, (0, time.time()))[1]
+        return self.windows.get(key, (0, time.monotonic()))[1]
 
     def check(self):
         return True
@@ -71,4 +71,5 @@ class Rates:
 
     def wait(self, rate, *key):
         """Whole seconds until the window ends."""
-        return max(1, int(self.limiter.get_window_stats(rate, *key).reset_time - time.time()) + 1)
+        end = self.limiter.get_window_stats(rate, *key).reset_time
+        return max(1, int(end - time.monotonic()) + 1)

@@ -7,15 +7,17 @@ from urllib.parse import urlsplit
 
 from flask import current_app, g, request
 
+from auth.address import caller, refuse_keys_in_url
 from auth.keys import Owners, from_key, key_hash, key_token, new_key, parse_ttl
 from auth.passwords import hash_password, log_in
-from auth.sessions import from_session, jwt, sign_in, sign_out, token_for
+from auth.sessions import drop_cookies, from_session, jwt, sign_in, sign_out, token_for
 from errors import Forbidden, TooMany, Unauthorized, Unavailable
 from rates import Rates
 
 __all__ = [
     "agent_required",
     "anybody",
+    "drop_cookies",
     "hash_password",
     "init_app",
     "key_hash",
@@ -38,18 +40,19 @@ def init_app(app):
     app.config.update(
         JWT_SECRET_KEY=app.config["CQ_JWT_SECRET"],
         JWT_ACCESS_TOKEN_EXPIRES=timedelta(hours=24),
+        # Sessions outlive a clock that is set back; `sessions` allows this for `iat` alone.
+        JWT_DECODE_LEEWAY=timedelta(days=1),
         JWT_ENCODE_NBF=False,
         JWT_TOKEN_LOCATION=["headers", "cookies"],
-        JWT_COOKIE_SAMESITE="Strict",
         JWT_COOKIE_SECURE=public.startswith("https:"),
-        JWT_ACCESS_COOKIE_PATH="/api/",
-        JWT_SESSION_COOKIE=False,
     )
     jwt.init_app(app)
     app.extensions["cq_rates"] = Rates()
     app.extensions["cq_logins"] = threading.BoundedSemaphore(app.config["CQ_THREADS"] // 2)
     app.extensions["cq_touched"] = {}
     app.extensions["cq_owners"] = Owners()
+    app.extensions["cq_known"] = {}
+    app.before_request(refuse_keys_in_url)
     app.before_request(refuse_other_sites)
 
 
@@ -121,7 +124,7 @@ def reader(view):
         except (Unauthorized, Forbidden):
             pass
         g.private = g.actor is not None or current_app.config["CQ_OPEN_READS"]
-        who = ("user", g.actor.id) if g.actor else ("address", request.remote_addr)
+        who = ("user", g.actor.id) if g.actor else ("address", caller())
         _hold(current_app.config["CQ_READ_RATE"], TooMany, "read", *who)
         return view(*args, **kwargs)
 

@@ -5,9 +5,10 @@ import unicodedata
 from contextlib import contextmanager
 
 import bcrypt
-from flask import current_app, request
+from flask import current_app
 from limits import parse as parse_rate
 
+from auth.address import caller
 from errors import TooMany, Unauthorized, Unavailable
 from models import User, db
 
@@ -15,6 +16,7 @@ PASSWORD_BYTES = 72
 # A hash of a password nobody knows: an unknown name takes as long as a wrong password.
 NOBODY = b"$2b$12$C6UzMDM.H6dfI/f/IKcEeO0Bz3mMtDrXjbMqRsTUyYbBqEd2mQ5Xe"
 LOGIN_FAILURES = parse_rate("10/minute")
+MANY = 10_000
 
 
 def hash_password(password):
@@ -33,10 +35,14 @@ def log_in(username, password):
     """The user of this name and password. Every failure looks and lasts the same.
 
     Raises Unauthorized, TooMany after ten failures a minute per account or address, Unavailable
-    when too many are signing in at once.
+    when too many are signing in at once. Where an account signed in before, what others fail at
+    elsewhere does not count: they could keep its owner out for as long as they go on.
     """
     account = hashlib.sha256(username.casefold().encode()).hexdigest()
-    keys = [("account", account), ("address", request.remote_addr)]
+    address = caller()
+    met = current_app.extensions["cq_known"]
+    own = (address,) if (account, address) in met else ()
+    keys = [("account", account, *own), ("address", address)]
     rates = current_app.extensions["cq_rates"]
     for key in keys:
         if rates.full(LOGIN_FAILURES, *key):
@@ -52,6 +58,9 @@ def log_in(username, password):
         for key in keys:
             rates.hit(LOGIN_FAILURES, *key)
         raise Unauthorized("Invalid username or password")
+    if len(met) >= MANY:
+        met.clear()
+    met[account, address] = True
     return user
 
 

@@ -1,5 +1,6 @@
 """Reviewers' sessions: a JWT as a bearer token, or in the page's cookie."""
 
+import time
 from datetime import UTC, datetime
 
 from flask import current_app, jsonify, request
@@ -7,8 +8,8 @@ from flask_jwt_extended import (
     JWTManager,
     create_access_token,
     current_user,
+    get_csrf_token,
     get_jwt,
-    set_access_cookies,
     verify_jwt_in_request,
 )
 from flask_jwt_extended.exceptions import CSRFError, JWTExtendedException
@@ -18,6 +19,8 @@ from errors import Forbidden, Unauthorized
 from models import Actor, EndedSession, User, db
 
 jwt = JWTManager()
+# The token in a cookie ends long before.
+YEAR = 365 * 86400
 
 
 def token_for(user, channel="token"):
@@ -35,8 +38,35 @@ def sign_in(user, page):
     if not page:
         return jsonify(token=token_for(user), **who)
     response = jsonify(who)
-    set_access_cookies(response, token_for(user, "page"))
+    token = token_for(user, "page")
+    _set_cookies(response, token, get_csrf_token(token), YEAR)
     return response
+
+
+def drop_cookies(response):
+    """Take the page's cookies back."""
+    _set_cookies(response, "", "", 0)
+
+
+def _set_cookies(response, token, csrf, seconds):
+    """The session, which no script reads, and the second token, which the page sends with a change.
+
+    Both stay below the path that a proxy serves us under; other servers may stand beside it.
+    """
+    secure = current_app.config["JWT_COOKIE_SECURE"] or request.is_secure
+    for setting, value, path, hidden in (
+        ("JWT_ACCESS_COOKIE_NAME", token, "/api/", True),
+        ("JWT_ACCESS_CSRF_COOKIE_NAME", csrf, "/", False),
+    ):
+        response.set_cookie(
+            current_app.config[setting],
+            value,
+            max_age=seconds,
+            secure=secure,
+            httponly=hidden,
+            path=f"{request.script_root}{path}",
+            samesite="Strict",
+        )
 
 
 def sign_out(everywhere):
@@ -61,7 +91,10 @@ def sign_out(everywhere):
 @jwt.user_lookup_loader
 def _person(_, claims):
     """The token's user, if the token still stands for one; U's tokens carry no `sv` claim."""
-    if "exp" not in claims or "iat" not in claims:
+    if "exp" not in claims or "iat" not in claims or int(claims["exp"]) <= time.time():
+        return None
+    # Ours carry none, so no clock that is set back makes one lie ahead.
+    if int(claims.get("nbf", 0)) > time.time():
         return None
     return User.of_session(claims["sub"], claims.get("sv", 0), claims.get("jti"))
 

@@ -22,7 +22,7 @@ IDLE = 0.05
 class Server:
     """A server with its defaults in all that costs time. `Unanswered` if it does not start."""
 
-    def __init__(self, path, embedder="off"):
+    def __init__(self, path, embedder="off", **more):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("CQ_")}
         asked = {
             "CQ_DB_PATH": str(path),
@@ -31,6 +31,7 @@ class Server:
             "CQ_WRITE_RATE": RATE,
             "CQ_VOTE_WINDOW": "0",
             "CQ_EMBEDDER": embedder,
+            **more,
         }
         self.log = path.with_name(f"server-{embedder}.log")
         self.began = time.perf_counter()

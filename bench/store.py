@@ -1,9 +1,10 @@
 """A store to measure over: units by a seed, put in through the models, and vectors of them."""
 
 import random
+from secrets import token_hex
 
 import numpy as np
-from sqlalchemy import insert, text
+from sqlalchemy import insert
 
 import auth
 import config
@@ -21,10 +22,7 @@ BATCH = 5000
 SPREAD = 1.0
 CONFIDENCES = [0.2, 0.35, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.9]
 DAY = 86400
-_INDEX = text(
-    "INSERT INTO units_fts (rowid, summary, detail, action, domains)"
-    " VALUES (:pk, :summary, :detail, :action, :domains)"
-)
+SECRETS = {name: token_hex(32) for name in ("CQ_JWT_SECRET", "CQ_API_KEY_PEPPER")}
 
 
 def fill(path, size):
@@ -74,7 +72,17 @@ def embed(path, model, middles):
 
 
 def _app(path):
-    return create_app(config.from_env({"CQ_DB_PATH": str(path), "CQ_EMBEDDER": "off"}))
+    return create_app(config.from_env({**named(path), "CQ_EMBEDDER": "off"}))
+
+
+def named(path):
+    """The variables that name a database, which is a file or an address.
+
+    Beside a file are its secrets; one that is elsewhere has them of this process.
+    """
+    if "://" not in str(path):
+        return {"CQ_DB_PATH": str(path)}
+    return {"CQ_DATABASE_URL": path, **SECRETS}
 
 
 def _around(rng, middles):
@@ -87,29 +95,22 @@ def _add(rng, by, change, size, status, first, oldest, newest):
     """Ids of `size` units of a status, from row number `first` on, so many seconds old."""
     ids = []
     for start in range(first, first + size, BATCH):
-        units, tags, words, events = [], [], [], []
+        units, tags, words, events = [], [], {}, []
         for pk in range(start, min(start + BATCH, first + size)):
             ago = oldest - (oldest - newest) * (pk - first) / size
             unit = _unit(rng, by, change, pk, status, now(ago))
             units.append(unit)
             tags += [{"unit_pk": pk, "domain": domain} for domain in unit["domains"]]
-            words.append(_folded(unit))
+            words[pk] = unit
             for type in ("proposed", status)[: 2 if status == "approved" else 1]:
                 step = {"unit_pk": pk, "type": type, "by": by.name, "channel": "key"}
                 events.append({**step, "at": unit["created_at"]})
         db.session.execute(insert(Unit), units)
         db.session.execute(insert(UnitDomain), tags)
-        db.session.execute(_INDEX, words)
+        full_text.replace(words)
         db.session.execute(insert(Event), events)
         ids += [unit["id"] for unit in units]
     return ids
-
-
-def _folded(unit):
-    """A row of `units_fts`."""
-    said = {name: unit[name] for name in ("summary", "detail", "action")}
-    said["domains"] = " ".join(unit["domains"])
-    return {"pk": unit["pk"], **{name: full_text.fold_text(said[name]) for name in said}}
 
 
 def _unit(rng, by, change, pk, status, time):

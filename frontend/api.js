@@ -1,6 +1,7 @@
 // The one that fetches. Sessions live in a cookie that no script reads; see SESSION for who one is.
 
-const BASE = "/api/v1";
+// Below a prefix of a reverse proxy, too.
+const BASE = new URL("api/v1", document.baseURI).pathname;
 const PATIENCE = 20000;
 const SLOW = 1500;
 
@@ -126,6 +127,9 @@ export const api = {
   queue: (cursor, limit = 20) => get("/review/queue", { limit, cursor }),
   attention: (cursor, limit = 20) => get("/review/attention", { limit, cursor }),
   attentionCount: async () => (await get("/review/attention", { limit: 0 })).total,
+  gaps: (offset, limit = 20) => get("/review/gaps", { limit, offset }),
+  use: (offset, limit = 20) => get("/review/use", { limit, offset }),
+  unused: (offset, limit = 20) => get("/review/use", { limit, offset, never: 1 }),
   unit: (id) => get(one(id)),
   history: (id) => get(`${one(id)}/history`),
   similar: (id) => get(`${one(id)}/similar`),

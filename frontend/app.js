@@ -16,6 +16,7 @@ const PAGES = {
   units: ["units", "reviewer", "Units"],
   attention: ["attention", "reviewer", "Another look"],
   dashboard: ["dashboard", "reviewer", "Dashboard"],
+  gaps: ["gaps", "reviewer", "Gaps"],
   proposals: ["proposals", "contributor", "My proposals"],
   keys: ["keys", "contributor", "API keys"],
   users: ["users", "admin", "Users"],
@@ -203,7 +204,7 @@ class Shell {
       "div",
       { id: "menu", popover: "auto", class: "menu" },
       h("a", { href: to("account"), onclick: () => menu.hidePopover() }, "Account"),
-      h("a", { href: "/api/docs" }, "API document"),
+      h("a", { href: "api/docs" }, "API document"),
       h("button", { type: "button", onclick: () => this.signOut() }, "Sign out"),
     );
     const person = h("button", { type: "button", class: "person", popovertarget: "menu", "aria-expanded": "false" }, h("bdi", {}, this.me.username));

@@ -17,6 +17,9 @@ log = logging.getLogger("cq.index")
 class Vectors:
     """The rows of one model. Until `load` has run there is nothing in it. Safe across threads."""
 
+    # What finds the nearest.
+    store = "numpy"
+
     def __init__(self):
         self._lock = threading.Lock()
         self._matrix = None
@@ -35,13 +38,23 @@ class Vectors:
     def load(self, model, dimension):
         """Read all rows that this model made. Seconds, for many."""
         seen = {kind: Change.last(kind) for kind in (UNITS, VECTORS)}
-        matrix = Matrix(dimension)
         with db.engine.connect() as connection:
-            rows = select(func.count()).where(Vector.model == model, Vector.dimension == dimension)
-            matrix.reserve(connection.scalar(rows))
-            self._take(matrix, Vector.read(connection, model, dimension))
+            matrix = self._empty(connection, model, dimension)
+            self._take(matrix, self._rows(connection, model, dimension))
         with self._lock:
             self._matrix, self._model, self._seen = matrix, model, seen
+
+    def _empty(self, connection, model, dimension):
+        """Where rows are put, with room for those that there are."""
+        rows = select(func.count()).where(Vector.model == model, Vector.dimension == dimension)
+        matrix = Matrix(dimension)
+        matrix.reserve(connection.scalar(rows))
+        return matrix
+
+    def _rows(self, connection, model, dimension, *where):
+        """(row, its vector), None for one that is damaged."""
+        for row in Vector.read(connection, model, dimension, *where):
+            yield row, unpack(row.vector, dimension)
 
     def _take(self, matrix, rows):
         """Put in the rows of units, which stand together; a bad one leaves its unit without any."""
@@ -54,12 +67,12 @@ class Vectors:
                 matrix.drop(pk)
                 log.error("a vector of unit %s is damaged; `flask reindex` makes it anew", pk)
 
-        for row in rows:
+        for row, vector in rows:
             if row.unit_pk != pk:
                 put()
                 pk, vectors = row.unit_pk, []
             kind = _kind(row.status, row.tier)
-            vectors.append(unpack(row.vector, matrix.dimension))
+            vectors.append(vector)
         put()
 
     def follow(self):
@@ -90,7 +103,7 @@ class Vectors:
 
     def _read(self, connection, where):
         matrix = self._matrix
-        self._take(matrix, Vector.read(connection, self._model, matrix.dimension, where))
+        self._take(matrix, self._rows(connection, self._model, matrix.dimension, where))
 
     def count(self):
         """How many approved units have vectors."""

@@ -6,6 +6,10 @@ from migrations.env_options import ours
 from models import db
 
 with db.engine.connect() as connection:
+    if connection.dialect.name == "postgresql":
+        # A change of a large table takes its time.
+        connection.exec_driver_sql("SET statement_timeout = 0")
+        connection.commit()
     context.configure(
         connection=connection,
         target_metadata=db.metadata,

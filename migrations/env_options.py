@@ -2,5 +2,7 @@
 
 
 def ours(object, name, type, reflected, compare_to):
-    """The tables of full-text search belong to SQLite; migrations make them, models do not."""
-    return not (type == "table" and name.startswith("units_fts"))
+    """Full text and what is pgvector's belong to one database each; no model has them."""
+    fts = type == "table" and name.startswith("units_fts")
+    near = type in ("column", "index") and name.startswith(("near", "ix_vectors_near"))
+    return not (fts or near)

@@ -3,7 +3,9 @@
 Models change rows and never commit; views do, once, last. They know no request.
 """
 
+from models import connection, door, near
 from models.base import PEOPLE, UNITS, VECTORS, Change, db, now, write
+from models.gaps import Query, Use
 from models.history import Event, Revision
 from models.marks import Flag, UnitDomain, Vote
 from models.people import Actor, ApiKey, EndedSession, User
@@ -21,13 +23,18 @@ __all__ = [
     "EndedSession",
     "Event",
     "Flag",
+    "Query",
     "Revision",
     "Unit",
     "UnitDomain",
+    "Use",
     "User",
     "Vector",
     "Vote",
+    "connection",
     "db",
+    "door",
+    "near",
     "now",
     "write",
 ]

@@ -1,26 +1,18 @@
-"""The database handle, how a connection is set up, the clock, and column types of our own."""
+"""The database handle, whose turn it is to write, the clock, and column types of our own."""
 
 import json
-import logging
-import sqlite3
 import threading
 import time
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Text, TypeDecorator, bindparam, event, update
-from sqlalchemy.engine import Engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from errors import Unavailable
-
-log = logging.getLogger("cq.database")
-
-# Waiting for a lock longer than this is refused with 503: clients give up after 5 s.
-PATIENCE = 4.0
+from models.connection import PATIENCE, alone
 
 
 class Base(DeclarativeBase):
@@ -57,49 +49,6 @@ class Json(TypeDecorator):
 
     def process_result_value(self, value, dialect):
         return None if value is None else json.loads(value)
-
-
-@event.listens_for(Engine, "connect")
-def set_up(connection, _):
-    """Pragmas of an SQLite connection; the driver's own transactions are off, see `begin`.
-
-    A folder on a network file system may refuse write-ahead logging: the rollback journal serves
-    there, slower, and the log says so.
-    """
-    if not isinstance(connection, sqlite3.Connection):
-        return
-    connection.isolation_level = None
-    run = connection.execute
-    run(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
-    try:
-        mode = run("PRAGMA journal_mode=WAL").fetchone()[0]
-    except sqlite3.OperationalError as fault:
-        mode = str(fault)
-    if mode != "wal":
-        run("PRAGMA journal_mode=DELETE")
-        _warn_once("write-ahead logging does not work here (%s); readers wait for writers", mode)
-    run("PRAGMA synchronous=NORMAL")
-    run("PRAGMA foreign_keys=ON")
-
-
-@cache
-def _warn_once(text, *values):
-    log.warning(text, *values)
-
-
-@event.listens_for(Engine, "begin")
-def begin(connection):
-    if connection.dialect.name == "sqlite":
-        if connection.info.pop("hurried", False):
-            connection.exec_driver_sql(f"PRAGMA busy_timeout={int(PATIENCE * 1000)}")
-        connection.exec_driver_sql("BEGIN")
-
-
-def hurry(connection, seconds):
-    """Let SQLite wait for other processes so long and no longer, until the transaction ends."""
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql(f"PRAGMA busy_timeout={max(0, int(seconds * 1000))}")
-        connection.info["hurried"] = True
 
 
 UNITS, PEOPLE, VECTORS = 1, 2, 3
@@ -141,6 +90,7 @@ _known = WeakKeyDictionary()
 _written = 0
 
 # SQLite lets a waiting writer poll, and some starve; a lock of the process serves them in turn.
+# PostgreSQL has a queue of its own, in which a process then stands once.
 _turn = threading.Lock()
 
 
@@ -158,7 +108,7 @@ def turn(patience=PATIENCE):
     if not _turn.acquire(timeout=patience):
         raise Unavailable("The database is busy; try again", retry_after=2)
     session.info["turn"] = {}
-    hurry(session.connection(), end - time.monotonic())
+    alone(session, end - time.monotonic())
 
 
 def write(kind=UNITS):
@@ -186,6 +136,8 @@ _NEXT = (
 def end_turn(session, transaction):
     """Give the turn up. The count of writes goes on first: what is read from here on is fresh."""
     global _written
-    if transaction.parent is None and session.info.pop("turn", None) is not None:
-        _written += 1
-        _turn.release()
+    if transaction.parent is None:
+        numbers = session.info.pop("turn", None)
+        if numbers is not None:
+            _written += bool(numbers)
+            _turn.release()

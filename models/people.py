@@ -13,6 +13,8 @@ from models.base import PEOPLE, Json, db, iso, now, offset, turn, write
 
 KEYS = 20
 LISTED = 200
+# Seconds for which the end of a session is remembered after its time.
+KEPT_ENDED = 30 * 86400
 
 
 class Actor(NamedTuple):
@@ -155,9 +157,11 @@ class EndedSession(db.Model):
 
     @classmethod
     def end(cls, session_id, until):
-        """`until` is a datetime. Lets go of those that have ended by themselves."""
+        """`until` is a datetime. Lets go of those that have long ended by themselves: a clock that
+        went ahead and is set right must not let an ended session in again.
+        """
         write(PEOPLE)
-        db.session.execute(delete(cls).where(cls.until < now()))
+        db.session.execute(delete(cls).where(cls.until < now(KEPT_ENDED)))
         db.session.merge(cls(id=session_id, until=iso(until)))
 
 

@@ -22,10 +22,21 @@ class Proposing:
     """The agents' half of `Unit`."""
 
     @classmethod
-    def propose(cls, by, domains, insight, context, extensions=None, key=None):
+    def propose(
+        cls,
+        by,
+        domains,
+        insight,
+        context,
+        extensions=None,
+        key=None,
+        findings=None,
+        refusal=None,
+    ):
         """A new pending unit of `by`, or the one that the same call made before.
 
-        A key of a unit id's form becomes the id. Raises Conflict if somebody else has that id.
+        A key of a unit id's form becomes the id. `findings` and `refusal` are those of the words: a
+        repeat is answered as it was before. Raises Conflict if somebody else has that id.
         """
         change = write()
         by.check()
@@ -36,6 +47,8 @@ class Proposing:
             id = unit.id
             db.session.rollback()
             return cls.find(id)
+        if refusal:
+            raise refusal
         time = now()
         unit = cls(
             id=key if rules.is_id(key) else rules.new_id(),
@@ -45,6 +58,7 @@ class Proposing:
             created_by=by.name,
             author_id=by.id,
             extensions=extensions,
+            findings=findings,
             domains=domains,
             **insight,
             **context,
@@ -139,7 +153,8 @@ class Proposing:
             insert(UnitDomain),
             [{"unit_pk": self.pk, "domain": domain} for domain in self.domains],
         )
-        full_text.replace(self.pk, self.summary, self.detail, self.action, self.domains)
+        words = {"summary": self.summary, "detail": self.detail, "action": self.action}
+        full_text.replace({self.pk: {**words, "domains": self.domains}})
 
 
 def shifted(column, step):

@@ -1,9 +1,10 @@
 """What reviewers do to units: each step is one conditional UPDATE."""
 
-from sqlalchemy import case, func, or_, select, update
+from sqlalchemy import BigInteger, case, func, literal, or_, select, update
 
 from cq import unit as rules
 from errors import Conflict, Forbidden, Invalid
+from models import door
 from models.base import db, now, offset, write
 from models.history import Event, Revision
 from models.marks import Flag, Vote
@@ -174,6 +175,7 @@ class Reviewing:
         db.session.add(
             Revision(unit_pk=unit.pk, number=unit.revision, content=content, by=by.name, at=now())
         )
+        unit.findings = door.findings(unit)
         unit._answer(by)
         unit.index_words()
         Event.add(unit, "edited", by, revision=unit.revision)
@@ -188,7 +190,7 @@ class Reviewing:
         change = write()
         where = [cls.id == unit_id, cls.status.in_(before), *conditions]
         if seen:
-            where.append(cls.revision == seen)
+            where.append(cls.revision == literal(seen, BigInteger))
         if not own:
             where.append(or_(cls.author_id.is_(None), cls.author_id != by.id))
         done = db.session.execute(update(cls).where(*where).values(changed=change, **values))

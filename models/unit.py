@@ -8,6 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from cq import unit as rules
 from errors import NotFound
+from models import door
 from models.base import Json, db, now, offset
 from models.marks import Flag, UnitDomain
 from models.proposing import Proposing
@@ -37,6 +38,8 @@ class Unit(Proposing, Reviewing, db.Model):
     first_observed: Mapped[str]
     last_confirmed: Mapped[str]
     extensions: Mapped[dict | None] = mapped_column(Json)
+    # None for words that came in another way than through the door.
+    findings: Mapped[list | None] = mapped_column(Json)
     superseded_by: Mapped[str | None]
     created_at: Mapped[str]
     created_by: Mapped[str]
@@ -202,12 +205,13 @@ class Unit(Proposing, Reviewing, db.Model):
             "created_at": offset(self.created_at),
             "disputed": approved and self.open_flags > 0,
             "flags": [flag.told() for flag in self.flags],
+            "findings": door.findings(self) if self.findings is None else self.findings,
             "stale": bool(approved and stale_after and self.last_confirmed < now(stale_after)),
         }
 
     def proposal(self):
-        """A unit as its author sees it: flags without the words of whoever flagged."""
-        return {**self.item(), "knowledge_unit": self.wire(), "flags": []}
+        """A unit as its author sees it: flags without the words of whoever flagged, no findings."""
+        return {**self.item(), "knowledge_unit": self.wire(), "flags": [], "findings": []}
 
     def decision(self):
         return {

@@ -3,6 +3,7 @@
 from sqlalchemy import ForeignKey, Index, LargeBinary, and_, delete, insert, select
 from sqlalchemy.orm import Mapped, mapped_column
 
+from models import near
 from models.base import VECTORS, db, write
 from models.unit import LIVE, Unit
 
@@ -50,25 +51,40 @@ class Vector(db.Model):
             if pk in there
             for part, vector in enumerate(vectors)
         ]
-        if rows:
+        if rows and near.serves(db.engine):
+            near.put(rows)
+        elif rows:
             db.session.execute(insert(cls), rows)
 
     @classmethod
     def drop_others(cls, model):
         """Delete what every other model made; how many rows that were."""
         write(VECTORS)
+        if near.serves(db.engine):
+            near.drop_other_indexes(model)
         return db.session.execute(delete(cls).where(cls.model != model)).rowcount
 
     @classmethod
-    def read(cls, connection, model, dimension, *where):
-        """(unit_pk, vector, status, tier) of the model's rows of live units, a unit's together."""
+    def read(cls, connection, model, dimension, *where, blobs=True):
+        """(unit_pk, vector, status, tier) of the model's rows of live units, a unit's together.
+
+        Without `blobs`, whether pgvector has the vector stands instead of it.
+        """
+        vector = cls.vector if blobs else near.HAS.label("vector")
         statement = (
-            select(cls.unit_pk, cls.vector, Unit.status, Unit.tier)
+            select(cls.unit_pk, vector, Unit.status, Unit.tier)
             .join(Unit, Unit.pk == cls.unit_pk)
             .where(cls.model == model, cls.dimension == dimension, Unit.status.in_(LIVE), *where)
             .order_by(cls.unit_pk, cls.part)
         )
         return connection.execution_options(yield_per=2000).execute(statement)
+
+    @classmethod
+    def first(cls, pk, model):
+        """The bytes of the row that stands for a unit, or None."""
+        return db.session.scalar(
+            select(cls.vector).where(cls.unit_pk == pk, cls.model == model, cls.part == 0)
+        )
 
     @classmethod
     def texts(cls, model, dimension, where, order, limit):

@@ -1,7 +1,6 @@
 """Signing in and out."""
 
 from flask import jsonify
-from flask_jwt_extended import unset_jwt_cookies
 
 import auth
 import routes
@@ -31,5 +30,5 @@ def logout(all_devices):
     auth.sign_out(all_devices)
     db.session.commit()
     response = jsonify(message="Signed out.")
-    unset_jwt_cookies(response)
+    auth.drop_cookies(response)
     return response

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 
 import flask_smorest
-from flask import Flask, Response, send_from_directory
+from flask import Flask, Response, request, send_from_directory
 
 import auth
 import schemas
@@ -41,12 +41,18 @@ def init_app(app, resources):
         return Response(body, mimetype=mimetype, headers={"Content-Security-Policy": POLICY})
 
     for path, view in (
-        ("/api/openapi.json", lambda: document(tuple(resources))),
+        ("/api/openapi.json", lambda: _here(document(tuple(resources)))),
         ("/api/docs", lambda: show(PAGE, "text/html")),
         ("/api/docs/start.js", lambda: show(START, "text/javascript")),
         ("/api/docs/<path:name>", lambda name: send_from_directory(ASSETS, name)),
     ):
         app.add_url_rule(path, path, auth.anybody(view))
+
+
+def _here(described):
+    """The document, with the path that a proxy serves us under, so that it can be tried there."""
+    below = request.script_root
+    return {**described, "servers": [{"url": below}]} if below else described
 
 
 def document(resources):

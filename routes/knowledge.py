@@ -6,9 +6,10 @@ import auth
 import routes
 import schemas
 import search
+import tally
 from cq import wire
 from errors import Invalid
-from models import Unit, db
+from models import Unit, db, door
 
 bp = routes.Blueprint("knowledge", "/knowledge")
 
@@ -24,6 +25,8 @@ def query(explain, **asked):
     mode, ranked = search.find(**asked, private=g.private)
     found = dict(ranked)
     units = search.render(found, g.private)
+    if g.actor is None or g.actor.channel != "page":
+        tally.note(asked["domains"] or [], units)
     response = routes.raw(units.values(), [found[pk] for pk in units] if explain else None)
     response.headers["CQ-Search"] = mode
     return response
@@ -36,7 +39,10 @@ def query(explain, **asked):
 @bp.refuses(400, 409)
 def propose(created_by=None, **proposed):
     """A new unit, pending until a reviewer decides. `Idempotency-Key` makes a repeat harmless."""
-    unit = Unit.propose(g.actor, **proposed, key=_idempotency_key())
+    findings, refusal = door.look(proposed, current_app.config["CQ_SAFETY"] == "refuse")
+    unit = Unit.propose(
+        g.actor, **proposed, key=_idempotency_key(), findings=findings, refusal=refusal
+    )
     db.session.commit()
     return unit.wire()
 

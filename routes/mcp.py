@@ -4,7 +4,9 @@ to one request, no sessions. Each tool calls this node's own API, by its rules a
 
 import asyncio
 import logging
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import cache, partial
 
 from flask import Response, current_app, g, request
 from werkzeug.test import Client as Caller
@@ -33,7 +35,10 @@ def mcp():
         raise Unauthorized("Missing or invalid API key")
     # A tool takes a connection of its own; one that waits here for it might be the last there is.
     db.session.rollback()
-    status, headers, body = asyncio.run(_served(_scope(), request.get_data()))
+    # In a thread of its own: the caller's may have a loop already, in which none can begin.
+    serve = partial(asyncio.run, _served(_scope(), request.get_data()))
+    with ThreadPoolExecutor(1) as aside:
+        status, headers, body = aside.submit(copy_context().run, serve).result()
     return Response(body, status, headers)
 
 
@@ -63,8 +68,8 @@ def _scope():
 
 
 async def _served(scope, body):
-    """(status, headers, body) by the SDK, on a loop of this request's own: the view's thread runs
-    it, so what a tool calls finds the request where every view does.
+    """(status, headers, body) by the SDK, on a loop of this request's own and in its context, so
+    that what a tool calls finds the request where every view does.
     """
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 

@@ -8,7 +8,7 @@ import routes
 import schemas
 import search
 from errors import Failure, Unavailable
-from models import LIVE, Event, Revision, Unit, Vote, db, now
+from models import LIVE, Event, Revision, Unit, Use, Vote, db, door, now
 
 bp = routes.Blueprint("review", "/review")
 DECISIONS = {"approve": "approved", "reject": "rejected"}
@@ -128,6 +128,9 @@ def one(unit_id):
 @bp.refuses(400, 404, 409)
 def edit(unit_id, **words):
     """Better words for a pending or disputed unit; the earlier ones are kept."""
+    _, refusal = door.look(words, current_app.config["CQ_SAFETY"] == "refuse")
+    if refusal:
+        raise refusal
     unit = Unit.edit(unit_id, g.actor, **words, own=_own())
     db.session.commit()
     return _item(unit)
@@ -145,6 +148,7 @@ def history(unit_id):
         "revisions": [revision.wire() for revision in Revision.of(unit)],
         "flags": [flag.told() for flag in unit.flags],
         "votes": Vote.counts(unit),
+        "use": Use.of(unit),
     }
 
 

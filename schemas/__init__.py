@@ -8,6 +8,7 @@ from schemas.answers import (
     Decided,
     Error,
     Found,
+    Gaps,
     Health,
     History,
     Item,
@@ -19,6 +20,7 @@ from schemas.answers import (
     ReviewStats,
     Similar,
     Token,
+    UsePage,
 )
 from schemas.asked import (
     Bulk,
@@ -33,10 +35,12 @@ from schemas.asked import (
     NewUser,
     People,
     Reason,
+    Rows,
     SignOut,
     Supersede,
     Units,
     Username,
+    Uses,
     cursor,
 )
 
@@ -54,6 +58,7 @@ __all__ = [
     "Error",
     "Few",
     "Found",
+    "Gaps",
     "Health",
     "History",
     "Item",
@@ -69,11 +74,14 @@ __all__ = [
     "People",
     "Reason",
     "ReviewStats",
+    "Rows",
     "SignOut",
     "Similar",
     "Supersede",
     "Token",
     "Units",
+    "UsePage",
     "Username",
+    "Uses",
     "cursor",
 ]

@@ -18,6 +18,14 @@ class Told(Flagged):
     answered_at = fields.String(allow_none=True)
 
 
+class Finding(Schema):
+    """What the safety check found: in which member, of which kind, and in words."""
+
+    field = fields.String()
+    kind = fields.String()
+    text = fields.String()
+
+
 class Evidence(Schema):
     confidence = fields.Float()
     confirmations = fields.Integer()
@@ -77,6 +85,7 @@ class Item(Schema):
     disputed = fields.Boolean()
     stale = fields.Boolean()
     flags = fields.List(fields.Nested(Told))
+    findings = fields.List(fields.Nested(Finding))
 
 
 class Page(Schema):
@@ -114,11 +123,49 @@ class BulkAnswer(Schema):
     data = fields.List(fields.Nested(BulkDecided))
 
 
+class Gap(Schema):
+    """Tags that were asked for together; none of a question without tags."""
+
+    tags = fields.List(fields.String())
+    missed = fields.Integer(metadata={"description": "how often nothing was found"})
+    asked = fields.Integer(metadata={"description": "how often it was asked"})
+    last = fields.String(metadata={"description": "the last day on which nothing was found"})
+    known = fields.Boolean(metadata={"description": "an approved unit has one of the tags now"})
+
+
+class Gaps(Schema):
+    items = fields.List(fields.Nested(Gap))
+    total = fields.Integer()
+    offset = fields.Integer()
+    limit = fields.Integer()
+    counting = fields.Boolean(metadata={"description": "false with CQ_QUERY_LOG=0"})
+
+
+class Use(Schema):
+    unit_id = fields.String()
+    summary = fields.String()
+    status = fields.String()
+    served = fields.Integer()
+    confirmed = fields.Integer()
+    flagged = fields.Integer()
+    last = fields.String(allow_none=True, metadata={"description": "the last day it was served"})
+
+
+class UsePage(Gaps):
+    items = fields.List(fields.Nested(Use))
+
+
+class Served(Schema):
+    served = fields.Integer()
+    last = fields.String(allow_none=True)
+
+
 class History(Schema):
     events = fields.List(fields.Dict())
     revisions = fields.List(fields.Dict())
     flags = fields.List(fields.Dict())
     votes = fields.Dict(values=fields.Integer())
+    use = fields.Nested(Served)
 
 
 class ReviewStats(Schema):

@@ -105,6 +105,15 @@ class Listing(wire.Wire):
     cursor = Cursor(load_default=None)
 
 
+class Rows(wire.Wire):
+    limit = wire.Whole(0, 100, load_default=20)
+    offset = wire.Whole(0, OFFSET, load_default=0)
+
+
+class Uses(Rows):
+    never = wire.Switch(load_default=False)
+
+
 class Units(Listing):
     limit = wire.Whole(0, 100, load_default=100)
     domain = wire.Text(load_default="")

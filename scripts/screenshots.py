@@ -41,6 +41,7 @@ PAGES = {
     "unit-long": ("units/{long}", ".timeline li", None),
     "unit-retire": ("units/{unit}", ".timeline li", "Retire"),
     "attention": ("attention", ".rows li", None),
+    "gaps": ("gaps", "table tbody tr", None),
     "dashboard": ("dashboard", ".trend svg", None),
     "proposals": ("proposals", ".rows li", None),
     "keys": ("keys", ".rows li", None),
@@ -188,6 +189,8 @@ class Server:
             name: self.call("POST", "/knowledge", unit, made[0]["token"])["id"]
             for name, unit in HARD.items()
         }
+        for tags in ("zig", "bazel&domains=monorepo", "zig", LONG[:63].lower() + "x"):
+            self.call("GET", f"/knowledge?domains={tags}")
         for name in ("long words", "right to left"):
             reason = {"reason": f"Somebody else said this better: {LONG}"}
             self.call("POST", f"/review/{units[name]}/reject", reason)

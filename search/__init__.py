@@ -6,8 +6,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from cq import unit as rules
 from errors import Failure
 from index import Index
+from index.near import Near
 from index.order import Asked
-from models import db
+from index.vectors import Vectors
+from models import db, near
 from search import ranking
 from search.meaning import Meaning
 from search.shelf import Answers, Shelf
@@ -16,11 +18,13 @@ SEMANTIC, DOMAIN = "semantic", "domain"
 
 
 def init_app(app, load):
-    """`load` makes the encoder, None where there shall be none."""
+    """`load` makes the encoder, None where there shall be none. The database is up to date."""
     app.extensions["cq_index"] = Index()
     app.extensions["cq_shelf"] = Shelf()
     app.extensions["cq_answers"] = Answers()
-    app.extensions["cq_meaning"] = Meaning(app, load)
+    with app.app_context():
+        vectors = Near() if near.serves(db.engine) else Vectors()
+    app.extensions["cq_meaning"] = Meaning(app, load, vectors)
 
 
 def index():
@@ -77,6 +81,8 @@ def _fused(asked, question, meant, limit, private):
 
     def make():
         words = _worded(asked, question, private)
+        # As below: what pgvector finds is kept, too.
+        db.session.rollback()
         return ranking.fused(current, vectors, asked, question, meant, words, limit, private)
 
     key = (*map(tuple, asked), question, limit, private, state)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from embeddings import Embedder, NoVector
-from index.vectors import Vectors
 from search.kin import Kin
 from search.worker import Worker
 
@@ -28,9 +27,9 @@ class Meant(NamedTuple):
 class Meaning:
     """One for each app; `start` begins to load the model, and asking for an answer does, too."""
 
-    def __init__(self, app, load):
+    def __init__(self, app, load, vectors):
         self.embedder = Embedder(load)
-        self.vectors = Vectors()
+        self.vectors = vectors
         self.kin = Kin()
         self._worker = Worker(app, self.embedder, self.vectors, self.kin)
         self._lock = threading.Lock()
@@ -116,6 +115,8 @@ class Meaning:
             told["model"] = self.embedder.encoder.model
         if reason:
             told["reason"] = reason
+        if self.embedder.state != "off":
+            told["nearest"] = self.vectors.store
         if self.vectors.loaded:
             told["vectors"] = self.vectors.count()
         if self.embedder.fallbacks:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from embeddings import digest, pack, passages, pooled, unpack
 from errors import Unavailable
-from models import UNITS, Change, Unit, Vector, db
+from models import UNITS, Change, Unit, Vector, db, near
 
 # Units that are embedded at once: a question that comes meanwhile shares the processor with them.
 AT_ONCE = 16
@@ -18,7 +18,8 @@ AT_ONCE = 16
 WINDOW = 8 * AT_ONCE
 # Seconds between two looks for what is new, and until an encoder that failed is tried again.
 LOOK, PAUSE = 0.2, 30
-END = 1 << 62
+# No row number is greater.
+END = (1 << 31) - 1
 log = logging.getLogger("cq.vectors")
 
 
@@ -48,6 +49,9 @@ def reindex(embedder):
     What is written stays, so that another run goes on from there. Raises what the encoder raises.
     """
     model, dimension = embedder.encoder.model, embedder.encoder.dimension
+    if near.serves(db.engine):
+        near.fill(model, dimension, lambda blob: unpack(blob, dimension) is not None)
+        near.index(model, dimension)
     last = 0
     while rows := Vector.texts(model, dimension, Unit.pk > last, (Unit.pk,), WINDOW):
         last = rows[-1].pk

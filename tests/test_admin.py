@@ -1,7 +1,5 @@
 """The operator's commands: what each does and says, what each mistake costs, and no word of secrets."""
 
-import sqlite3
-
 import pytest
 
 import auth
@@ -68,13 +66,14 @@ def test_add_asks_for_the_password_twice_and_shows_nothing_of_it(run, call):
     assert signs_in(call, "nora", SECRET)
 
 
-def test_the_first_account_of_all_is_an_admin(make_app, tmp_path):
-    app = make_app(CQ_DB_PATH=str(tmp_path / "new.db"))
+def test_the_first_account_of_all_is_an_admin(make_app, new_database):
+    there = new_database()
+    app = make_app(**there)
     said = []
     for name in ("first", "second"):
         args = ["user", "add", name, "--password-stdin"]
         said.append(app.test_cli_runner().invoke(args=args, input=SECRET).output)
-    made = f"cq made the database {tmp_path / 'new.db'}\n"
+    made = f"cq made the database {there['CQ_DB_PATH']}\n" if "CQ_DB_PATH" in there else ""
     assert said[0] == f"{made}Made admin first (the first account is an admin).\n"
     assert said[1].endswith("Made contributor second.\n")
     assert told(app, "first") == ("admin", False)
@@ -306,16 +305,13 @@ def test_every_command_has_help_and_every_group_lists_its_own(run, app):
 
 
 @pytest.mark.slow
-def test_a_locked_database_is_one_line_and_exit_code_1(run, call, environ):
-    database = sqlite3.connect(environ["CQ_DB_PATH"], isolation_level=None)
-    database.execute("BEGIN IMMEDIATE")
-    code, said = run("user", "role", "carl", "reviewer")
-    assert code == 1
-    assert said.startswith("Error: ")
-    assert said.count("\n") == 1
-    assert "locked" in said
-    assert run("user", "list")[0] == 0
-    database.rollback()
-    database.close()
+def test_a_locked_database_is_one_line_and_exit_code_1(run, call, home, database):
+    with home.held(database):
+        code, said = run("user", "role", "carl", "reviewer")
+        assert code == 1
+        assert said.startswith("Error: ")
+        assert said.count("\n") == 1
+        assert "lock" in said
+        assert run("user", "list")[0] == 0
     assert told(call.app, "carl") == ("contributor", False)
     assert run("user", "role", "carl", "reviewer")[0] == 0

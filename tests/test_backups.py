@@ -20,6 +20,8 @@ from models import db
 from tests.cast import PASSWORD, SECRETS, proposal
 from tests.commands import at_terminal, flask, runner
 
+pytestmark = pytest.mark.only("sqlite", why="a database in a file")
+
 
 @pytest.fixture
 def run(app):

@@ -42,6 +42,8 @@ from tests.encoders import (
 )
 from tests.test_serve import API, send
 
+pytestmark = pytest.mark.only("sqlite", why="a database in a file")
+
 # What is asked for, and what it is about.
 WORDS, TAG = "Certificates expire at midnight", "tls"
 APPROVED = 40
@@ -273,7 +275,7 @@ def vectors(path):
 def stock(template, tmp_path_factory):
     """(database file, {name: id}): 40 approved units and a pending one, all with vectors."""
     path = tmp_path_factory.mktemp("stock") / "cq.db"
-    shutil.copy(template[0], path)
+    shutil.copy(template[0]["CQ_DB_PATH"], path)
     app = create_app(config.from_env({"CQ_DB_PATH": str(path), **SECRETS, **HASHED}))
     call = _caller(app, template[1])
     fillers = [f"Word{number}a word{number}b" for number in range(APPROVED - 1)]

@@ -136,16 +136,11 @@ def run(app):
     return runner(app)
 
 
-def stored(path):
-    with closing(sqlite3.connect(path)) as database:
-        return list(database.iterdump())
-
-
 def told(call, id, user="rita"):
     return call("GET", f"/review/{id}", user=user).json
 
 
-def test_people_keys_and_units_live_on(serve, upstream, environ, tmp_path):
+def test_people_keys_and_units_live_on(serve, upstream, environ, new_database):
     """Over HTTP, into an empty server: old passwords, old keys, statuses, votes, times."""
     dana, erik = upstream.user("dana"), upstream.user("erik", created_at=f"{TIME}+00:00")
     tokens = [upstream.key(dana), upstream.key(erik)]
@@ -171,7 +166,7 @@ def test_people_keys_and_units_live_on(serve, upstream, environ, tmp_path):
         for file in upstream.path.parent.iterdir()
     }
 
-    there = {**environ, "CQ_DB_PATH": str(tmp_path / "new" / "cq.db")}
+    there = {**environ, **new_database()}
     code, said, faults = flask(there, "import-upstream", upstream.path)
     assert code == 0, faults
     assert "dana is admin, as the first account of all is." in said
@@ -240,18 +235,18 @@ def test_people_keys_and_units_live_on(serve, upstream, environ, tmp_path):
     assert after == before
 
 
-def test_a_second_run_changes_nothing(run, upstream, environ):
+def test_a_second_run_changes_nothing(run, upstream, stored):
     upstream.key(upstream.user("dana"))
     upstream.unit(1, flags=[{"reason": "stale", "timestamp": f"{TIME}Z"}])
     upstream.unit(2, "pending")
     assert run("import-upstream", upstream.path)[0] == 0
-    before = stored(environ["CQ_DB_PATH"])
+    before = stored()
     code, said = run("import-upstream", upstream.path)
     assert code == 0
     assert "0 new accounts, 1 were here already." in said
     assert "0 new API keys, 1 were here already." in said
     assert "0 new units, 2 were here already." in said
-    assert stored(environ["CQ_DB_PATH"]) == before
+    assert stored() == before
 
 
 def test_what_came_later_is_taken_in_and_what_was_done_here_stays(run, call, upstream):
@@ -401,7 +396,7 @@ def test_what_is_no_database_of_upstream_is_refused(run, upstream, environ, tmp_
     for file, reason in (
         (tmp_path / "letter.db", "no whole SQLite database"),
         (tmp_path / "empty.db", "no knowledge_units"),
-        (environ["CQ_DB_PATH"], "a database of this cq"),
+        *([(environ["CQ_DB_PATH"], "a database of this cq")] if "CQ_DB_PATH" in environ else []),
     ):
         code, said = run("import-upstream", file)
         assert code == 1

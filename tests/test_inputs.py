@@ -971,9 +971,9 @@ def test_a_key_in_the_url_opens_nothing(call):
             assert answer.status_code == 401
             answer = call("GET", "/review/queue", query_string=extra)
             assert answer.status_code == 401
-            assert call("GET", "/knowledge", query_string=query).json == {"data": []}
+            assert call("GET", "/knowledge", query_string=query).status_code == 401
     for path in (f"/knowledge/{key}", f"/{key}/knowledge", f"/users/{key}/api-keys"):
-        assert call("GET", path).status_code in (401, 404)
+        assert call("GET", path).status_code == 401
     assert waiting(call) == 0
 
 
@@ -1020,7 +1020,7 @@ def test_logs_hold_no_key_wherever_it_was_put(call, logged):
         call("GET", "/knowledge", headers={"Authorization": f"Bearer  {value}"})
         call("POST", "/auth/login", {"username": value, "password": 5})
     for path in (f"/knowledge/{key}", f"/{key}/x", f"/knowledge/{key.replace('.', '%2E')}"):
-        assert call("GET", path).status_code == 404
+        assert call("GET", path).status_code == 401
     login(call, "rita", "wrong horse battery staple")
     call("POST", "/knowledge", proposal(), headers={"Authorization": f"Bearer {key[:-1]}a"})
     call.propose()
@@ -1035,7 +1035,7 @@ def test_logs_hold_no_token_of_a_session_that_was_put_into_a_path(call, logged):
     """Row 42: it opens as much as a key does."""
     token = call.tokens["rita"]
     for path in (f"/knowledge/{token}", f"/{token}/x", f"/knowledge/{token.replace('.', '%2E')}"):
-        assert call("GET", path).status_code == 404
+        assert call("GET", path).status_code == 401
     written = logged()
     assert written.count("GET /api/v1/") == 3
     assert token.rpartition(".")[2] not in written

@@ -45,11 +45,14 @@ MAY = {
     "rates": set(),
     "schemas": {"cq", "cq.wire", "cq.unit", "schemas"},
     "models": {"cq", *MODELS},
-    "auth": {"auth", "errors", "models", "rates"},
+    "auth": {"auth", "errors", "logs", "models", "rates"},
     "embeddings": {"embeddings"},
     "index": {"cq", "cq.unit", "embeddings", "index", "models"},
     "search": {"cq", "cq.unit", "embeddings", "errors", "index", "models", "search"},
-    "routes": {"auth", "cq", "errors", "models", "routes", "schemas", "search"},
+    "tally": {"cq", "errors", "models"},
+    "proxies": set(),
+    "routes": {"auth", "cq", "errors", "models", "routes", "schemas", "search", "tally"},
+    "routes.metrics": {"auth", "errors", "logs", "models", "proxies", "search"},
     "files": set(),
     "admin": {"auth", "cq", "errors", "models", "schemas", "search"},
     "migrations": {"config", "migrations", "models"},
@@ -57,8 +60,8 @@ MAY = {
     "transfer": {"admin", "cq", "errors", "files", "models", "transfer"},
     "upstream": {"admin", "cq", "errors", "models", "schemas", "transfer"},
     "app": {
-        "admin", "auth", "backups", "config", "embeddings", "errors", "logs", "migrations", "models", "routes", "schemas",
-        "search", "transfer", "upstream",
+        "admin", "auth", "backups", "config", "embeddings", "errors", "logs", "migrations", "models", "proxies", "routes", "schemas",
+        "search", "tally", "transfer", "upstream",
     },
 }  # fmt: skip
 # What the command line reads, and what the server sets for itself.

@@ -164,7 +164,9 @@ BAD = [
     ("CQ_THREADS", "1"),
     ("CQ_DB_PATH", "~nobody-has-this-name/cq.db"),
     ("CQ_DATABASE_URL", f"/srv/{RUBBISH}.db"),
-    ("CQ_DATABASE_URL", f"postgresql://cq:{RUBBISH}@db.example.org/cq"),
+    ("CQ_DATABASE_URL", f"mysql://cq:{RUBBISH}@db.example.org/cq"),
+    ("CQ_DATABASE_URL", f"postgresql+asyncpg://cq:{RUBBISH}@db.example.org/cq"),
+    ("CQ_DATABASE_URL", f"postgresql://cq:{RUBBISH}@db.example.org"),
     ("CQ_DATABASE_URL", "sqlite://"),
     ("CQ_DATABASE_URL", "sqlite:///:memory:"),
     ("CQ_JWT_SECRET", f"{RUBBISH}-short"),
@@ -196,8 +198,17 @@ BAD = [
     ("CQ_PUBLIC_URL", "https://cq.example.org:99999"),
     ("CQ_NODE_NAME", "n" * 201),
     ("CQ_NODE_NAME", "named, but nobody is led here"),
+    ("CQ_TRUSTED_PROXIES", "yes"),
+    ("CQ_TRUSTED_PROXIES", "-1"),
+    ("CQ_TRUSTED_PROXIES", "10"),
+    ("CQ_METRICS_TOKEN", "d0-not"),
+    ("CQ_METRICS_TOKEN", "change-me-change-me"),
+    ("CQ_METRICS_TOKEN", f"{RUBBISH} {RUBBISH}"),
+    ("CQ_LOG", "xml"),
     ("CQ_LOG_LEVEL", "loud"),
     ("CQ_STALE_AFTER", "half a year"),
+    ("CQ_SAFETY", "strict"),
+    ("CQ_QUERY_LOG", "some"),
     ("CQ_EMBEDDER", "hashed"),
     ("CQ_DEVELOPMENT", "maybe"),
 ]
@@ -377,6 +388,7 @@ def test_the_database_of_another_cq_is_refused_and_gets_no_table(start, tmp_path
     assert tables(path) == before
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_a_database_of_a_newer_version_is_refused(start, environ):
     with closing(sqlite3.connect(environ["CQ_DB_PATH"])) as database, database:
@@ -484,6 +496,7 @@ def test_a_path_with_any_characters_is_that_very_path(start, tmp_path, name):
     assert [found.name for found in tmp_path.iterdir()] == [path.parent.name]
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_without_write_ahead_logging_the_rollback_journal_serves_and_the_log_warns(start, environ):
     """Row 18: a file system that cannot share memory, as SQLite's dot-file locking does."""
@@ -551,6 +564,7 @@ def test_a_node_without_a_name_leaves_it_out(make_call):
     }
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_a_node_whose_database_is_gone_lives_but_is_not_ready(start, environ):
     server = start(**environ).listening()
@@ -617,6 +631,7 @@ def busy(call, serve, environ):
     return url, environ["CQ_DB_PATH"], unit
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_a_locked_database_refuses_writes_for_now_while_reads_go_on(call, busy):
     url, path, unit = busy
@@ -655,6 +670,7 @@ def test_a_locked_database_refuses_writes_for_now_while_reads_go_on(call, busy):
         assert send(url, "POST", API + path, body, token).status in (200, 201)
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_a_read_by_a_key_that_rested_does_not_wait_for_a_locked_database(call, busy):
     """The time of a key's use is noted at the first call in a while; no answer waits for that."""
@@ -669,6 +685,7 @@ def test_a_read_by_a_key_that_rested_does_not_wait_for_a_locked_database(call, b
         writing.join()
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_a_write_into_a_locked_database_is_refused_while_its_client_still_waits(call, busy):
     """Whoever comes while another waits for the lock has the same patience, not the sum of both."""
@@ -693,6 +710,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (800_000, 800_000))
 """
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_a_full_disk_refuses_writes_for_now_and_keeps_what_was_answered(start, call, environ):
     """The limit of a file's size stands for the end of the disk."""
@@ -733,16 +751,17 @@ def long_insight(number):
 def test_logs_are_json_lines_with_request_ids_and_without_secrets(start, call, environ):
     server = start(**environ, CQ_LOG_LEVEL="DEBUG").listening()
     key, secret = call.keys["carl"], call.keys["carl"].split(".")[-1]
-    asked = f"{API}/knowledge?domains=state&key={key}"
-    mine = send(server.url, "GET", asked, token=key, headers={"X-Request-ID": "my-request.1"})
-    assert mine.headers["X-Request-ID"] == "my-request.1"
-    ids = {"my-request.1"}
+    asked = f"{API}/knowledge?domains=state"
+    mine = send(server.url, "GET", asked, token=key, headers={"X-Request-ID": "my-request_1"})
+    assert mine.headers["X-Request-ID"] == "my-request_1"
+    ids = {"my-request_1"}
     encoded = "".join(f"%{ord(char):02X}" for char in key)
     for path in (
         f"{API}/knowledge/{key}",
         f"{API}/knowledge/{encoded}",
         f"/{key.upper()}/x",
         f"{API}/knowledge?q={encoded}",
+        f"{API}/knowledge?domains=state&key={key}",
         f"{API}/users?password={quote(PASSWORD)}",
         "/line%0Abreak%0D%E2%80%A8%FF%00%22",
     ):
@@ -764,11 +783,14 @@ def test_logs_are_json_lines_with_request_ids_and_without_secrets(start, call, e
     for line in log:
         assert {"time", "level", "logger", "message"} <= line.keys()
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
-    (told,) = [line for line in log if line.get("request_id") == "my-request.1"]
+    (told,) = [line for line in log if line.get("request_id") == "my-request_1"]
     assert told["message"].startswith("GET /api/v1/knowledge 200"), told
-    assert told["user"] == "carl"
+    assert (told["method"], told["route"]) == ("GET", "/api/v1/knowledge")
+    assert (told["status"], told["user"], told["address"]) == (200, "carl", "127.0.0.1")
+    assert told["duration_ms"] >= 0
 
 
+@pytest.mark.only("sqlite", why="a database in a file")
 @pytest.mark.slow
 def test_an_unexpected_failure_is_logged_with_its_trace_but_without_hashes(start, call, environ):
     with closing(sqlite3.connect(environ["CQ_DB_PATH"])) as database:

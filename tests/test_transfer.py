@@ -2,10 +2,8 @@
 
 import json
 import os
-import sqlite3
 import stat
 import threading
-from contextlib import closing
 
 import pytest
 
@@ -37,12 +35,6 @@ def exported(run, *options):
 
 def parsed(said):
     return [json.loads(line) for line in said.splitlines()]
-
-
-def stored(path):
-    """All rows; the numbers that count changes aside nothing may differ."""
-    with closing(sqlite3.connect(path)) as database:
-        return list(database.iterdump())
 
 
 def seen(call, id, user="rita"):
@@ -86,7 +78,7 @@ def eventful(call):
 
 
 def test_what_is_exported_and_imported_is_exported_as_it_was(
-    call, run, environ, make_app, tmp_path
+    call, run, make_app, new_database, twin, stored, tmp_path
 ):
     """Into a server that has none of the people, and into one that has them; again and again."""
     eventful(call)
@@ -100,15 +92,8 @@ def test_what_is_exported_and_imported_is_exported_as_it_was(
         "pending", "approved", "rejected", "retired", "superseded",
     }  # fmt: skip
     (tmp_path / "units.jsonl").write_text(said)
-    for name in ("empty.db", "cast.db"):
-        there = str(tmp_path / name)
-        if name == "cast.db":
-            run("backup", there)
-            with closing(sqlite3.connect(there)) as database, database:
-                database.execute("PRAGMA foreign_keys=ON")
-                database.execute("DELETE FROM units_fts")
-                database.execute("DELETE FROM units")
-        again = runner(make_app(CQ_DB_PATH=there))
+    for there in (new_database(), twin):
+        again = runner(make_app(**there))
         assert again("import", "--trust", tmp_path / "units.jsonl") == (
             0, "Imported 8 units; 0 were here already.\n",
         )  # fmt: skip
@@ -120,15 +105,10 @@ def test_what_is_exported_and_imported_is_exported_as_it_was(
         assert stored(there) == before
 
 
-def test_reviewers_and_authors_see_imported_units_as_before(call, run, make_call, tmp_path):
+def test_reviewers_and_authors_see_imported_units_as_before(call, run, make_call, twin, tmp_path):
     kept, edited = eventful(call)
     (tmp_path / "units.jsonl").write_text(exported(run))
-    run("backup", tmp_path / "cast.db")
-    with closing(sqlite3.connect(tmp_path / "cast.db")) as database, database:
-        database.execute("PRAGMA foreign_keys=ON")
-        database.execute("DELETE FROM units_fts")
-        database.execute("DELETE FROM units")
-    there = make_call(CQ_DB_PATH=str(tmp_path / "cast.db"))
+    there = make_call(**twin)
     assert runner(there.app)("import", "--trust", tmp_path / "units.jsonl")[0] == 0
     for path, who in (
         ("/review/units", {"user": "rita"}),
@@ -256,10 +236,10 @@ def test_a_list_of_proposals_is_read_too_and_twice_is_once(call, run):
     assert len(parsed(exported(run))) == 4
 
 
-def test_units_as_agents_are_served_them_are_read(call, run, make_app, tmp_path):
+def test_units_as_agents_are_served_them_are_read(call, run, make_app, new_database):
     call.approve(tier="public")
     served = call("GET", "/knowledge?domains=terraform").json["data"]
-    again = runner(make_app(CQ_DB_PATH=str(tmp_path / "other.db")))
+    again = runner(make_app(**new_database()))
     assert again("import", "--approve", "-", typed=lines(*served))[0] == 0
     (told,) = parsed(exported(again))
     assert {name: told[name] for name in served[0] if name != "tier"} == {
@@ -401,15 +381,15 @@ def test_a_bad_line_is_told_with_its_number_and_the_reason(run, case, how):
     assert names == (set() if how == ["--strict"] else {"Number 7", "Number 8"})
 
 
-def test_strict_takes_in_nothing_where_an_id_is_anothers_too(call, run, environ):
+def test_strict_takes_in_nothing_where_an_id_is_anothers_too(call, run, stored):
     mine = call.propose("Mine")
-    before = stored(environ["CQ_DB_PATH"])
+    before = stored()
     typed = lines(*map(unit, range(250)), {**mine, "insight": unit()["insight"]})
     code, said = run("import", "--strict", "-", typed=typed)
     assert code == 1
     assert "line 251" in said
     assert "nothing was" in said
-    assert stored(environ["CQ_DB_PATH"]) == before
+    assert stored() == before
     assert run("import", "--strict", "-", typed=lines(*map(unit, range(250))))[0] == 0
     assert len(parsed(exported(run))) == 251
 
@@ -460,14 +440,12 @@ def test_what_is_read_slowly_keeps_nobody_from_writing(call, app, tmp_path):
     assert said == [(0, "Imported 151 units; 0 were here already.\n")]
 
 
-def test_a_locked_database_is_one_line_and_another_run_goes_on(run, app, environ):
-    with closing(sqlite3.connect(environ["CQ_DB_PATH"], isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+def test_a_locked_database_is_one_line_and_another_run_goes_on(run, app, home, database):
+    with home.held(database):
         code, said = run("import", "-", typed=lines(unit(1)))
         assert code == 1
         assert said.startswith("Error: The database cannot be written")
         assert said.count("\n") == 1
-        other.execute("ROLLBACK")
     assert run("import", "-", typed=lines(unit(1)))[0] == 0
     with app.app_context():
         assert db.session.execute(db.text("SELECT count(*) FROM units")).scalar() == 1

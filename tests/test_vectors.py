@@ -632,6 +632,7 @@ RUINS = [
 ]
 
 
+@pytest.mark.only("sqlite", "postgres", why="vectors that are read as bytes")
 def test_damaged_vectors_spoil_nothing_and_are_made_anew(make_call):
     """Row 49: found at a start; the unit is answered meanwhile and by meaning afterwards."""
     call = make_call(**HASHED)
@@ -648,6 +649,7 @@ def test_damaged_vectors_spoil_nothing_and_are_made_anew(make_call):
     assert meaning_of(later, f"ku_{3:032x}", "unit3 word3") > 0.8
 
 
+@pytest.mark.only("sqlite", "postgres", why="vectors that are read as bytes")
 def test_a_damaged_row_that_another_process_wrote_leaves_its_unit_without_one(make_call):
     call = make_call(**HASHED)
     store(call.app, 20)

@@ -694,7 +694,8 @@ def test_a_method_that_is_none_is_refused_in_json_and_told_the_right_ones(call):
             assert allowed == methods - refused, (method, path)
 
 
-def test_json_is_compact_utf_8_as_it_was_sent(call):
+def test_json_is_compact_utf_8_as_it_was_sent(make_call):
+    call = make_call(CQ_SAFETY="warn")
     words = 'Zoë said "汉字" & <b> / \\ \N{GRINNING FACE}\n\t\u2028\u007f'
     unit = call.approve(words, ["école/汉"], extensions={"a:é": "ü", "a:b": {"z": 1, "a": [1, 2]}})
     written = {

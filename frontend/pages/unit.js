@@ -2,6 +2,7 @@
 
 import { api, Refusal } from "../api.js";
 import { fill, focusOn, h } from "../dom.js";
+import { many } from "../format.js";
 import { badge, busy, failed, field, problem, spinner, unitLink, when } from "../parts/bits.js";
 import { flags, revisionList, similar, unitBody } from "../parts/card.js";
 import { confirm, open } from "../parts/dialog.js";
@@ -41,7 +42,7 @@ export default function unit(shell, { path: [, id] }) {
       ),
       similar(id),
       history.revisions.length > 1 && h("section", {}, h("h2", {}, "Edits"), revisionList(history.revisions)),
-      h("section", {}, h("h2", {}, "History"), timeline(history.events), votes(history.votes)),
+      h("section", {}, h("h2", {}, "History"), timeline(history.events), votes(history.votes), use(history.use)),
     );
   }
 
@@ -180,6 +181,9 @@ function timeline(events) {
     ),
   );
 }
+
+const use = ({ served, last }) =>
+  h("p", { class: "quiet" }, served ? `Served ${many(served, "time")}, last on ${last}.` : "No agent was served it yet.");
 
 function votes(counts) {
   const told = Object.entries(counts).map(([kind, count]) => `${kind} ${count}`);

@@ -26,9 +26,22 @@ export function unitBody(item, level = "h2") {
     h("section", { class: "action" }, h("h3", {}, "Action"), prose(unit.insight.action)),
     facts.length > 0 && h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value)))),
     evidence(unit.evidence),
+    item.findings.length > 0 && findings(item.findings),
     item.flags.length > 0 && flags(item.flags),
     unit.extensions && Object.keys(unit.extensions).length > 0 && h("details", {}, h("summary", {}, "Extensions"), h("pre", { class: "prose", dir: "auto" }, JSON.stringify(unit.extensions, null, 2))),
   ];
+}
+
+const WORDS = { secret: "Secret", personal: "Personal data", internal: "Internal place", hidden: "Hidden character", directive: "Directive" };
+
+/** What the safety check found in the words; none of it is repeated here. */
+function findings(given) {
+  return h(
+    "section",
+    { class: "flags" },
+    h("h3", {}, "Look closely"),
+    h("ul", {}, given.map(({ field, kind, text }) => h("li", {}, h("strong", {}, WORDS[kind] || kind), ` in the ${field}: ${text}`))),
+  );
 }
 
 /** What agents found wrong. */

@@ -3,12 +3,15 @@
 import { announce, fill, focusOn, h } from "../dom.js";
 import { failed, spinner } from "./bits.js";
 
-/** `load(cursor)` gives {items, next}; `row(item)` a list item. `empty` is what stands there for none.
- *  Tells "grown" after each page; `items` are those that came so far. */
-export function growing(load, row, empty) {
-  const list = h("ul", { class: "rows" });
+/** `load(cursor)` gives {items, next}; `row(item)` a list item, or where there is a `table`, a row of
+ *  it. `empty` is what stands there for none. Tells "grown" after each page; `items` are those that
+ *  came so far. */
+export function growing(load, row, empty, { table, name } = {}) {
+  const list = table ? h("tbody") : h("ul", { class: "rows" });
+  table?.append(list);
+  const shown = table ? h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name, hidden: true }, table) : list;
   const foot = h("div", { class: "slot" });
-  const place = h("div", {}, list, foot);
+  const place = h("div", {}, shown, foot);
   place.items = [];
   let rest = null;
 
@@ -26,6 +29,7 @@ export function growing(load, row, empty) {
     place.items.push(...page.items);
     const rows = page.items.map(row);
     list.append(...rows);
+    shown.hidden = Boolean(table) && !list.firstChild;
     fill(foot, rest ? h("button", { type: "button", onclick: () => more(rest) }, "Show more") : !list.firstChild && empty);
     if (cursor) {
       announce(`${rows.length} more shown.`);

@@ -35,7 +35,7 @@ CONTROLS = """() => [...document.querySelectorAll(
 def node_with_units(template, tmp_path_factory):
     """One server for the tests that decide nothing: (node, its flagged unit)."""
     path = tmp_path_factory.mktemp("accessibility") / "cq.db"
-    shutil.copy(template[0], path)
+    shutil.copy(template[0]["CQ_DB_PATH"], path)
     variables = {"CQ_DB_PATH": str(path), "CQ_PORT": "0", "CQ_EMBEDDER": "off", **SECRETS}
     process = Process(variables)
     node = Node(process, template[1])
@@ -135,6 +135,7 @@ def test_axe_finds_nothing_wrong_in_any_page_or_dialog(node_with_units, visit):
         (f"units/ku_{'0' * 32}", ".note", None),
         ("attention", ".rows li", None),
         ("dashboard", ".trend", None),
+        ("gaps", "main table:visible", None),
         ("proposals", "main h1 ~ *", None),
         ("keys", ".rows summary", None),
         ("users", ".rows li", "Set a password"),
@@ -176,6 +177,7 @@ def test_every_control_is_reached_by_tab_and_shows_that_it_has_the_focus(node_wi
         (f"units/{flagged['id']}", ".timeline li"),
         ("attention", ".rows li"),
         ("dashboard", ".trend"),
+        ("gaps", "main table:visible"),
         ("keys", ".rows li"),
         ("users", ".rows li"),
         ("account", "form.panel"),

@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Node
 from tests.browser.deck import (
     agents_find,
     choice,
@@ -20,6 +21,7 @@ from tests.browser.deck import (
     undisplaced,
     waiting,
 )
+from tests.test_proxy import proxy as proxy
 
 
 def test_keys_choose_and_only_space_or_enter_confirms(node, visit):
@@ -289,3 +291,23 @@ def test_a_reason_reaches_the_author_and_is_at_hand_for_the_next_one(node, visit
     expect(mine.first).to_contain_text("rejected by rita")
     expect(mine.first).to_contain_text(f"{reason}, see the notes")
     expect(mine.last.locator("blockquote")).to_have_text(reason)
+
+
+def test_the_page_works_below_a_prefix_of_a_reverse_proxy(make_node, visit, proxy):
+    node = make_node(CQ_TRUSTED_PROXIES="1")
+    stage(node, "Frozen lock", "Noisy log")
+    below = proxy(node.url, prefix="/cq")
+    behind = Node(node.process, node.keys)
+    behind.url = f"{below.url}/cq"
+    rita = visit(behind, "rita")
+    page = rita.page
+    on_top(page, "Frozen lock")
+    press(page, "ArrowRight", "Enter")
+    on_top(page, "Noisy log")
+    assert agents_find(node, "Frozen lock")
+    page.get_by_role("button", name=re.compile("^rita")).click()
+    page.get_by_role("link", name="API document").click()
+    expect(page.locator(".swagger-ui .info .title")).to_contain_text("cq")
+    page.go_back()
+    on_top(page, "Noisy log")
+    assert page.url.startswith(f"{below.url}/cq/")

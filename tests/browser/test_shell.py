@@ -228,7 +228,15 @@ def test_each_role_sees_its_pages_and_is_told_of_the_others_without_a_request(no
     carl, rita, ada = (visit(node, name) for name in ("carl", "rita", "ada"))
     expect(links(carl.page)).to_have_text(["My proposals", "API keys"])
     expect(carl.page).to_have_title("My proposals · cq")
-    everything = ["Review", "Units", "Another look", "Dashboard", "My proposals", "API keys"]
+    everything = [
+        "Review",
+        "Units",
+        "Another look",
+        "Dashboard",
+        "Gaps",
+        "My proposals",
+        "API keys",
+    ]
     expect(links(rita.page)).to_have_text(everything)
     expect(rita.page).to_have_title("Review · cq")
     expect(links(ada.page)).to_have_text([*everything, "Users"])

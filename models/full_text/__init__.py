@@ -1,4 +1,4 @@
-"""Full-text search as the database does it: SQLite's FTS5, over folded words.
+"""Full-text search as the database does it, over folded words.
 
 How much a hit weighs is told by the rare words of the question that it has, so that a question in
 four words and one in forty come to comparable weights.
@@ -7,14 +7,12 @@ four words and one in forty come to comparable weights.
 import math
 import operator
 import time
-import unicodedata
-from functools import cache
 from weakref import WeakKeyDictionary
-
-from sqlalchemy import text
 
 from cq.unit import fold
 from models.base import UNITS, Change, db
+from models.full_text import fts5, tsvector
+from models.full_text.weights import cut
 
 # Words that stand in every text and tell none apart.
 STOP = frozenset(
@@ -23,8 +21,6 @@ STOP = frozenset(
     what when where which while who why will with you your""".split()
 )
 WORDS = 32
-# bm25 weights of summary, detail, action and domains.
-WEIGHTS = (2.0, 1.0, 0.5, 1.0)
 # So many entries of the words' lists are scored; the rarest words come first.
 POSTINGS = 1000
 # Beside a rarer word, one that more than this part of the units and more than so many have is left.
@@ -33,18 +29,22 @@ COMMON, FEW = 0.25, 100
 DRAWN = 2
 
 
-def replace(pk, summary, detail, action, domains):
-    """Index these words of a unit instead of its earlier ones."""
-    words = {"summary": summary, "detail": detail, "action": action, "domains": " ".join(domains)}
-    db.session.execute(_DELETE, {"pk": pk})
-    db.session.execute(_INSERT, {"pk": pk, **{k: fold_text(v) for k, v in words.items()}})
+def _home():
+    """What knows how this database searches."""
+    return fts5 if db.engine.dialect.name == "sqlite" else tsvector
 
 
-_DELETE = text("DELETE FROM units_fts WHERE rowid = :pk")
-_INSERT = text(
-    "INSERT INTO units_fts (rowid, summary, detail, action, domains)"
-    " VALUES (:pk, :summary, :detail, :action, :domains)"
-)
+def replace(units):
+    """Index these words of units instead of earlier ones; `units` is {row number: {field: its
+    words, of domains a list}}.
+    """
+    _home().replace({pk: _folded(unit) for pk, unit in units.items()})
+
+
+def _folded(unit):
+    said = {field: unit[field] for field in ("summary", "detail", "action")}
+    said["domains"] = " ".join(unit["domains"])
+    return {field: fold_text(words) for field, words in said.items()}
 
 
 def fold_text(words):
@@ -73,7 +73,7 @@ def matching(q, depth, served, common=True):
         rare.append(word)
     if not (rare or common):
         return []
-    rows = _ranked(rare or asked, " OR " if rare else " AND ", depth, served)
+    rows = _ranked(rare or asked, not rare, having, counts.measure, depth, served)
     if not rows:
         return []
     best, bm25 = rows[0]
@@ -81,16 +81,15 @@ def matching(q, depth, served, common=True):
     return [(pk, weight * score) for pk, score in rows]
 
 
-def _ranked(asked, between, depth, served):
+def _ranked(asked, all_of_them, having, measure, depth, served):
     """[(row number, bm25, more is better)], best first."""
     if not asked:
         return []
-    expression = between.join(f'"{word}"' for word in asked)
     drawn = DRAWN * depth
     while True:
-        rows = db.session.execute(_RANKED, {"asked": expression, "drawn": drawn}).all()
-        shown = served([row.pk for row in rows])
-        kept = [(row.pk, -row.score) for row in rows if row.pk in shown][:depth]
+        rows = _home().ranked(asked, all_of_them, having, measure, drawn)
+        shown = served([pk for pk, _ in rows])
+        kept = [(pk, score) for pk, score in rows if pk in shown][:depth]
         if len(kept) == depth or len(rows) < drawn:
             return kept
         drawn *= 10
@@ -102,7 +101,7 @@ def covered(pk, q):
     if len(asked) == 1:
         return 1.0
     having = counts.of(asked)
-    has = db.session.execute(_has(len(asked)), {"pk": pk, **_quoted(asked)}).one()
+    has = _home().has(pk, asked)
     weights = [counts.rarity(having[word]) for word in asked]
     return sum(map(operator.mul, has, weights)) / sum(weights)
 
@@ -113,7 +112,8 @@ class _Counts:
     def __init__(self, number):
         self.number = number
         self.until = time.monotonic() + KEPT
-        self.total = db.session.execute(_TOTAL).scalar()
+        self.measure = _home().measure()
+        self.total = self.measure[0]
         self.units = {}
 
     def of(self, words):
@@ -122,7 +122,7 @@ class _Counts:
         having = {word: known[word] for word in words if word in known}
         fresh = [word for word in words if word not in having]
         if fresh:
-            found = db.session.execute(_count(len(fresh)), _quoted(fresh)).one()
+            found = _home().count(fresh)
             having.update(zip(fresh, found, strict=True))
             if len(self.units) > COUNTED:
                 self.units = {}
@@ -153,42 +153,6 @@ def _counts():
 
 
 def words(q):
-    """The words of a question, folded, without those that tell nothing; WORDS of them at most.
-
-    No character of them means anything to FTS5.
-    """
-    said = "".join(char if _in_word(char) else " " for char in fold_text(q)).split()
-    said = [word for word in dict.fromkeys(said) if any(map(str.isalnum, word))]
+    """The words of a question, folded, without those that tell nothing; WORDS of them at most."""
+    said = [word for word in dict.fromkeys(cut(fold_text(q))) if any(map(str.isalnum, word))]
     return ([word for word in said if word not in STOP] or said)[:WORDS]
-
-
-def _in_word(char):
-    """Letters, digits, and the marks that belong to a letter."""
-    return char.isalnum() or unicodedata.category(char)[0] == "M"
-
-
-_RANKED = text(
-    f"SELECT rowid AS pk, bm25(units_fts, {', '.join(map(str, WEIGHTS))}) AS score"
-    " FROM units_fts WHERE units_fts MATCH :asked ORDER BY score, rowid DESC LIMIT :drawn"
-)
-
-
-@cache
-def _has(words):
-    """A statement that gives for each of so many words 1 if a unit has it, else 0."""
-    each = "EXISTS (SELECT 1 FROM units_fts WHERE units_fts MATCH :word{} AND rowid = :pk)"
-    return text("SELECT " + ", ".join(each.format(place) for place in range(words)))
-
-
-@cache
-def _count(words):
-    """A statement that gives for each of so many words how many units have it."""
-    each = "(SELECT count(*) FROM units_fts WHERE units_fts MATCH :word{})"
-    return text("SELECT " + ", ".join(each.format(place) for place in range(words)))
-
-
-def _quoted(words):
-    return {f"word{place}": f'"{word}"' for place, word in enumerate(words)}
-
-
-_TOTAL = text("SELECT count(*) FROM units")
