@@ -37,7 +37,13 @@ TAMPERED = {
         "DELETE FROM revisions WHERE rowid = (SELECT max(rowid) FROM revisions)",
         "edits",
     ),
-    "a vote is lost": ("DELETE FROM votes WHERE id = (SELECT min(id) FROM votes)", "votes"),
+    # Of a unit that took over no other's, where the same person's vote would stand for it.
+    "a vote is lost": (
+        "DELETE FROM votes WHERE id = (SELECT min(votes.id) FROM votes JOIN units ON pk = unit_pk"
+        " WHERE kind = 'confirm' AND status = 'approved' AND units.id NOT IN"
+        " (SELECT superseded_by FROM units WHERE superseded_by IS NOT NULL))",
+        "votes",
+    ),
     "a vote is doubled": (
         "INSERT INTO votes (unit_pk, user_id, kind, at) SELECT unit_pk, user_id, kind, at FROM votes LIMIT 1",
         "votes",

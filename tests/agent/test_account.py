@@ -27,7 +27,7 @@ def node(serve):
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
+def at_home(tmp_path, monkeypatch):
     """Sessions and documents are kept in the test's own folder."""
     monkeypatch.setenv("CQ_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -110,7 +110,7 @@ def test_a_bad_lifetime_is_told_before_anything_is_sent(cq, node):
 # A session is for its node
 
 
-def test_a_session_of_unknown_origin_is_sent_nowhere(home, order):
+def test_a_session_of_unknown_origin_is_sent_nowhere(at_home, order):
     """Upstream's command keeps no address with it."""
     node = order(http(200, b'{"data": []}'))
     file = credentials.path()
@@ -127,7 +127,7 @@ def test_a_session_of_unknown_origin_is_sent_nowhere(home, order):
     assert node.seen == []
 
 
-def test_a_session_of_another_node_is_sent_nowhere(home, order):
+def test_a_session_of_another_node_is_sent_nowhere(at_home, order):
     node = order(http(200, b'{"data": []}'))
     credentials.save(Session("http://elsewhere.example", "carl", "head.body.sign", ""))
     for use in (lambda: account.Keys(node.addr, 5), lambda: account.sign_out(node.addr, 5)):
@@ -153,7 +153,7 @@ def test_a_session_of_another_node_is_sent_nowhere(home, order):
         b'{"token": "a\\nb"}',
     ],
 )
-def test_a_node_that_gives_no_token_signs_nobody_in(home, order, body):
+def test_a_node_that_gives_no_token_signs_nobody_in(at_home, order, body):
     with pytest.raises(NoAnswer, match="no token"):
         account.sign_in(order(http(200, body)).addr, "carl", "p", 5)
     assert credentials.load() is None
@@ -170,7 +170,7 @@ def test_a_node_that_gives_no_token_signs_nobody_in(home, order, body):
         ([], ""),
     ],
 )
-def test_a_sessions_end_is_read_from_its_token(home, order, claims, expires):
+def test_a_sessions_end_is_read_from_its_token(at_home, order, claims, expires):
     session = account.sign_in(order(http(200, tokened(claims))).addr, "carl", "p", 5)
     assert session.expires == expires
     assert credentials.load() == session
@@ -185,7 +185,7 @@ def tokened(claims, member="token"):
 
 
 @pytest.fixture
-def keys(home, order):
+def keys(at_home, order):
     """`keys(answer)`: the keys of who is signed in to a node that answers so, and the node."""
 
     def start(usual):
@@ -275,7 +275,7 @@ def test_what_the_node_says_of_a_key_is_told(keys):
     ],
 )
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_signing_out_at_the_node_forgets_the_session(home, order, usual, outcome, everywhere):
+def test_signing_out_at_the_node_forgets_the_session(at_home, order, usual, outcome, everywhere):
     node = order(usual)
     credentials.save(Session(node.addr, "carl", "head.body.sign", ""))
     assert account.sign_out(node.addr, 5, everywhere) == outcome
@@ -286,7 +286,7 @@ def test_signing_out_at_the_node_forgets_the_session(home, order, usual, outcome
 
 
 @pytest.mark.parametrize("usual", [said(500, "No"), said(403, "No"), said(429, "No"), Reset(b"")])
-def test_a_node_that_does_not_answer_keeps_one_signed_in(home, order, usual):
+def test_a_node_that_does_not_answer_keeps_one_signed_in(at_home, order, usual):
     node = order(usual)
     credentials.save(Session(node.addr, "carl", "head.body.sign", ""))
     with pytest.raises(NoAnswer):
@@ -294,7 +294,7 @@ def test_a_node_that_does_not_answer_keeps_one_signed_in(home, order, usual):
     assert credentials.load()
 
 
-def test_our_node_takes_a_sign_out(home, node):
+def test_our_node_takes_a_sign_out(at_home, node):
     session = account.sign_in(node, "carl", PASSWORD, 20)
     assert session.expires
     assert account.Keys(node, 20).all()
@@ -350,7 +350,7 @@ def visit(url, method="GET"):
         return line.getresponse().status
 
 
-def test_a_provider_signs_one_in_with_pkce(home, order):
+def test_a_provider_signs_one_in_with_pkce(at_home, order):
     provider = Provider(order)
     session = provider.sign_in("?exchange_code=one-time")
     assert session == Session(provider.node.addr, "carl", session.token, "2026-01-01T00:00:00Z")
@@ -374,7 +374,7 @@ def test_a_provider_signs_one_in_with_pkce(home, order):
         visit(started["redirect_uri"])
 
 
-def test_every_sign_in_has_secrets_of_its_own(home, order):
+def test_every_sign_in_has_secrets_of_its_own(at_home, order):
     one, other = Provider(order), Provider(order)
     for each in (one, other):
         each.sign_in("?exchange_code=x")
@@ -384,7 +384,7 @@ def test_every_sign_in_has_secrets_of_its_own(home, order):
         )
 
 
-def test_only_the_first_answer_counts_and_no_preview_takes_its_place(home, order):
+def test_only_the_first_answer_counts_and_no_preview_takes_its_place(at_home, order):
     provider = Provider(order)
     provider.sign_in(
         "", "?utm=1", "x?exchange_code=guess", "?exchange_code=mine", "?exchange_code=late"
@@ -393,7 +393,7 @@ def test_only_the_first_answer_counts_and_no_preview_takes_its_place(home, order
     assert provider.asked("/exchange")["exchange_code"] == "mine"
 
 
-def test_a_head_request_takes_nobodys_place(home, order):
+def test_a_head_request_takes_nobodys_place(at_home, order):
     provider = Provider(order)
 
     def show(url):
@@ -412,7 +412,7 @@ def test_a_head_request_takes_nobodys_place(home, order):
         (f"?error={'x' * 5000}", "xxx"),
     ],
 )
-def test_a_provider_that_says_no_is_told(home, order, query, told):
+def test_a_provider_that_says_no_is_told(at_home, order, query, told):
     provider = Provider(order)
     with pytest.raises(SignInFailed, match=told) as failed:
         provider.sign_in(query)
@@ -421,13 +421,13 @@ def test_a_provider_that_says_no_is_told(home, order, query, told):
     assert credentials.load() is None
 
 
-def test_a_person_who_does_not_come_back_is_waited_for_no_longer(home, order):
+def test_a_person_who_does_not_come_back_is_waited_for_no_longer(at_home, order):
     with pytest.raises(SignInFailed, match="did not complete in time"):
         Provider(order).sign_in(patience=0.1)
     assert credentials.load() is None
 
 
-def test_a_person_who_gives_up_ends_it(home, order):
+def test_a_person_who_gives_up_ends_it(at_home, order):
     def show(url):
         raise KeyboardInterrupt
 
@@ -453,7 +453,7 @@ def test_a_person_who_gives_up_ends_it(home, order):
         None,
     ],
 )
-def test_a_page_that_is_none_is_not_shown(home, order, page):
+def test_a_page_that_is_none_is_not_shown(at_home, order, page):
     provider = Provider(order, start=http(200, json.dumps({"authorization_url": page}).encode()))
     with pytest.raises(NoAnswer, match="page"):
         provider.sign_in("?exchange_code=x")
@@ -471,13 +471,13 @@ def test_a_page_that_is_none_is_not_shown(home, order, page):
         (http(200, b'{"access_token": null}'), NoAnswer),
     ],
 )
-def test_an_exchange_that_fails_signs_nobody_in(home, order, reply, failure):
+def test_an_exchange_that_fails_signs_nobody_in(at_home, order, reply, failure):
     with pytest.raises(failure):
         Provider(order, exchange=reply).sign_in("?exchange_code=x")
     assert credentials.load() is None
 
 
-def test_an_account_without_a_name_gets_one(home, order):
+def test_an_account_without_a_name_gets_one(at_home, order):
     taken = http(409, b'{"error": "username_unavailable", "suggestions": ["carl1", 5, "carl2"]}')
     bad = http(422, b'{"error": "username_invalid_format", "detail": "Only letters"}')
     odd = http(409, b'{"error": "username_unavailable", "suggestions": 5}')
@@ -510,14 +510,14 @@ def test_an_account_without_a_name_gets_one(home, order):
         said(422, "No"),
     ],
 )
-def test_a_name_that_cannot_be_chosen_ends_it(home, order, reply):
+def test_a_name_that_cannot_be_chosen_ends_it(at_home, order, reply):
     provider = Provider(order, me=http(200, b"{}"), username=reply)
     with pytest.raises((Refused, NoAnswer)):
         provider.sign_in("?exchange_code=x", choose=lambda *_: "carl")
     assert credentials.load() is None
 
 
-def test_providers_are_listed_by_their_names(home, order):
+def test_providers_are_listed_by_their_names(at_home, order):
     offered = [
         {"name": "GitLab ", "enabled": True},
         {"name": " github", "enabled": True},
@@ -655,7 +655,7 @@ def test_a_misuse_is_told(cq, arguments):
     assert done.returncode == 2, done.stderr
 
 
-def test_signing_out_at_our_node_ends_the_session_there(cq, node, home):
+def test_signing_out_at_our_node_ends_the_session_there(cq, node, at_home):
     here = {"CQ_ADDR": node}
     for _ in range(2):
         cq("auth", "login", "--user", "carl", "--password-stdin", input=f"{PASSWORD}\n", **here)

@@ -31,7 +31,7 @@ BIDI, HIDDEN = "invoice\u202efdp.exe\u202c\u2066x", "pay\u200bpal\u2060\ufeff"
 INTRUDERS = """() => [...document.body.querySelectorAll("*")].filter((node) =>
     node.matches("img, iframe, script, style, object, embed, form[action], base, meta, link, b")
     || [...node.attributes].some(({name}) => name.startsWith("on"))
-    || (node.matches("a") && !/^(#\\/|#main$|\\/api\\/docs$)/.test(node.getAttribute("href")))
+    || (node.matches("a") && !/^(#\\/|#main$|api\\/docs$)/.test(node.getAttribute("href")))
   ).map((node) => node.outerHTML)"""
 # Text that turns the direction of what follows has to stand in a node that keeps it to itself.
 LEAKS = """() => {
