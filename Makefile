@@ -59,15 +59,13 @@ lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# What the database has a part in, to be run on PostgreSQL too; and on pgvector, what asks for the nearest.
-NEAR := $(addprefix tests/test_,$(addsuffix .py,bounds gaps meaning near postgres propose query schema vectors))
-STORED := $(NEAR) $(addprefix tests/test_,$(addsuffix .py,admin import_upstream inputs people review staleness \
-	stats transfer))
+# The server's tests, which run on PostgreSQL too, without pgvector and with it.
+SERVER := --ignore=tests/agent --ignore=tests/browser tests
 
 test: lint .venv-sdk/ready .venv/chromium .venv/faketime
 	$(BIN)/python -m pytest -m "slow or not slow"
-	CQ_TEST_DATABASE=postgres $(BIN)/python -m pytest $(STORED)
-	CQ_TEST_DATABASE=vector $(BIN)/python -m pytest $(NEAR)
+	CQ_TEST_DATABASE=postgres $(BIN)/python -m pytest $(SERVER)
+	CQ_TEST_DATABASE=vector $(BIN)/python -m pytest $(SERVER)
 
 bench: setup
 	$(BIN)/python bench/http.py
