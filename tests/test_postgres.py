@@ -13,6 +13,7 @@ import config
 from errors import passing
 from models import PEOPLE, UNITS, VECTORS, Change, Unit, db, write
 from models.connection import WRITING
+from models.full_text import tsvector
 from tests.cast import SECRETS, proposal
 from tests.commands import runner
 from tests.homes import database_of
@@ -229,6 +230,14 @@ def test_words_with_accents_and_other_forms_are_found_as_in_sqlite(call):
     for question in ("resume", "RÉSUMÉ lock", "locked thread", "async"):
         assert call.found(q=question) == [unit["id"]], question
     assert call.found(q="resumption") == []
+
+
+def test_a_word_that_more_units_have_by_now_than_there_were_ranks_all_the_same(call):
+    """The units are counted once in a while, a new word when it is asked for."""
+    call.approve("Frozen lock")
+    with call.app.app_context():
+        ranked = tsvector.ranked(["frozen"], False, {"frozen": 9}, (1, 3.0), 10)
+        assert [score > 0 for _, score in ranked] == [True]
 
 
 def test_what_a_server_on_sqlite_exports_comes_in_whole(make_app, app, call, tmp_path):

@@ -99,7 +99,8 @@ def ranked(asked, all_of_them, having, total, limit):
     values = {
         "stems": _asked(asked),
         "rarity": [
-            max(1e-6, math.log((units - having[word] + 0.5) / (having[word] + 0.5)))
+            # The units were counted before the word was: there may be more that have it by now.
+            max(1e-6, math.log((max(0, units - having[word]) + 0.5) / (having[word] + 0.5)))
             for word in asked
         ],
         "average": average,
